@@ -140,7 +140,10 @@ func TestNoOutcomeHasASecret(t *testing.T) {
 		}
 		p := host.Program{Store: &local.Memory{}}
 		for name, end := range ends {
-			p.Work = append(p.Work, soloist.Job{Name: name, Schedule: "@yearly", Retry: soloist.Retry{MaxTries: 2}, Do: func(context.Context, *soloist.Run) error { return end() }})
+			p.Work = append(p.Work, soloist.Job{Name: name, Schedule: "@yearly", Retry: soloist.Retry{MaxTries: 2}, Do: func(_ context.Context, run *soloist.Run) error {
+				run.Log.Info(said, "key", readToken)
+				return end()
+			}})
 		}
 		stalls := soloist.HealthCheck{Interval: time.Second, Check: func(context.Context) error { return errors.New(said) }}
 		p.Work = append(p.Work, soloist.Job{Name: "stalls", Schedule: "@yearly", Do: lasts(time.Hour), HealthCheck: stalls})
