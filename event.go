@@ -111,6 +111,12 @@ func (l *listener) eventsBlocked() error {
 	return fmt.Errorf("the Events function has not returned since %s: see what it waits for, or restart the process", since.UTC().Format(time.RFC3339))
 }
 
+// A telling is how events of a kind are logged: the name of the kind, as the attribute event, and the line of one.
+type telling struct {
+	name logqueue.EventName
+	line func(*event.Event) line
+}
+
 // A line is how an event is logged.
 type line struct {
 	level slog.Level
@@ -118,88 +124,67 @@ type line struct {
 	args  []any
 }
 
-// names are those of events in the log, as the attribute event. An event whose kind has none is not logged.
-var names = map[event.Kind]logqueue.EventName{
-	event.Started:    "run.started",
-	event.NotStarted: "run.not-started",
-	event.TryFailed:  "run.try-failed",
-	event.Unhealthy:  "run.unhealthy",
-	event.Panicked:   "run.panicked",
-	event.NoProgress: "run.stalled",
-	event.TimedOut:   "run.timed-out",
-	event.Overrun:    "run.overrun",
-	event.Ended:      "run.ended",
-	event.Unrecorded: "run.unrecorded",
-	event.TakenBack:  "run.taken-back",
-
-	event.Settled:    "tick.settled",
-	event.Late:       "tick.late",
-	event.NotClaimed: "tick.not-claimed",
-
-	event.HoldOff:         "job.hold-off",
-	event.ScheduleChanged: "job.schedule-changed",
-	event.Inherited:       "job.inherited",
-	event.LeftAlone:       "job.left-alone",
-	event.TakenUp:         "job.taken-up",
-	event.Detail:          "job.detail",
-
-	event.StoreTrouble: "store.trouble",
-	event.StoreBack:    "store.back",
-}
-
-// The lines of events, by what their attributes name in addition to the line's. Each kind in one of the tables has its name.
+// The lines of events, by what their attributes name in addition to the line's. An event whose kind is in no table is not logged.
 var (
-	runLines = map[event.Kind]func(*event.Event) line{ // job and run
-		event.Started:    func(e *event.Event) line { return info("run started", "try", e.Run.Try) },
-		event.NotStarted: notStartedLine,
-		event.TryFailed:  tryFailedLine,
-		event.Unhealthy: func(e *event.Event) line {
+	runLines = map[event.Kind]telling{ // job and run
+		event.Started:    {"run.started", func(e *event.Event) line { return info("run started", "try", e.Run.Try) }},
+		event.NotStarted: {"run.not-started", notStartedLine},
+		event.TryFailed:  {"run.try-failed", tryFailedLine},
+		event.Unhealthy: {"run.unhealthy", func(e *event.Event) line {
 			return warn("the run is not healthy", "failure", e.Count, "of", e.Of, "error", e.Err)
-		},
-		event.Panicked:   func(e *event.Event) line { return failed("panicked", "panic", e.Err.Error(), "stack", e.Stack) },
-		event.NoProgress: func(e *event.Event) line { return failed("the run has stalled", "error", e.Err, "goroutines", e.Stack) },
-		event.TimedOut:   func(e *event.Event) line { return warn("the context of the run has ended", "cause", e.Err) },
-		event.Overrun:    func(e *event.Event) line { return failed(e.Note, "cause", e.Err) },
-		event.Ended:      endedLine,
-		event.Unrecorded: func(e *event.Event) line { return failed(e.Note, "outcome", e.Outcome.Status, "error", e.Err) },
-		event.TakenBack:  takenBackLine,
-		event.Detail:     detailLine, // about no run, it names none
+		}},
+		event.Panicked: {"run.panicked", func(e *event.Event) line {
+			return failed("panicked", "panic", e.Err.Error(), "stack", e.Stack)
+		}},
+		event.NoProgress: {"run.stalled", func(e *event.Event) line {
+			return failed("the run has stalled", "error", e.Err, "goroutines", e.Stack)
+		}},
+		event.TimedOut: {"run.timed-out", func(e *event.Event) line {
+			return warn("the context of the run has ended", "cause", e.Err)
+		}},
+		event.Overrun: {"run.overrun", func(e *event.Event) line { return failed(e.Note, "cause", e.Err) }},
+		event.Ended:   {"run.ended", endedLine},
+		event.Unrecorded: {"run.unrecorded", func(e *event.Event) line {
+			return failed(e.Note, "outcome", e.Outcome.Status, "error", e.Err)
+		}},
+		event.TakenBack: {"run.taken-back", takenBackLine},
+		event.Detail:    {"job.detail", detailLine}, // about no run, it names none
 	}
-	jobLines = map[event.Kind]func(*event.Event) line{ // the job
-		event.Settled: settledLine,
-		event.Late: func(e *event.Event) line {
+	jobLines = map[event.Kind]telling{ // the job
+		event.Settled: {"tick.settled", settledLine},
+		event.Late: {"tick.late", func(e *event.Event) line {
 			return warn("the tick has not succeeded in time", append(tickArgs(e.Run.Tick), "late", e.Count, "why", e.Note)...)
-		},
-		event.NotClaimed: func(e *event.Event) line {
+		}},
+		event.NotClaimed: {"tick.not-claimed", func(e *event.Event) line {
 			return warn("the claim was not confirmed, so nothing runs", append(tickArgs(e.Run.Tick), "error", e.Err)...)
-		},
-		event.HoldOff: func(e *event.Event) line {
+		}},
+		event.HoldOff: {"job.hold-off", func(e *event.Event) line {
 			return warn("the last runner's lease did not run out by itself: waiting until it must have given up", "wait", e.Wait)
-		},
-		event.ScheduleChanged: func(*event.Event) line { return info("the schedule has changed") },
-		event.Inherited: func(e *event.Event) line {
+		}},
+		event.ScheduleChanged: {"job.schedule-changed", func(*event.Event) line { return info("the schedule has changed") }},
+		event.Inherited: {"job.inherited", func(e *event.Event) line {
 			return warn("no replica with the definition in force has answered: this one takes the job back", "since", e.Former.Since, "waited", e.Took)
-		},
-		event.LeftAlone: leftAloneLine,
-		event.TakenUp:   func(*event.Event) line { return info("the job is looked after again") },
+		}},
+		event.LeftAlone: {"job.left-alone", leftAloneLine},
+		event.TakenUp:   {"job.taken-up", func(*event.Event) line { return info("the job is looked after again") }},
 	}
-	replicaLines = map[event.Kind]func(*event.Event) line{ // nothing: the line concerns all jobs
-		event.StoreTrouble: func(e *event.Event) line {
+	replicaLines = map[event.Kind]telling{ // nothing: the line concerns all jobs
+		event.StoreTrouble: {"store.trouble", func(e *event.Event) line {
 			return warn("a call to the store failed: trying again", "first", e.Note, "error", e.Err)
-		},
-		event.StoreBack: storeBackLine,
+		}},
+		event.StoreBack: {"store.back", storeBackLine},
 	}
 )
 
 // writeLine writes the line of an event to the log of the replica or of the job.
 func writeLine(e *event.Event, replica, job *slog.Logger) {
-	if of := replicaLines[e.Kind]; of != nil {
-		of(e).write(replica, e.Kind)
-	} else if of := jobLines[e.Kind]; of != nil {
-		of(e).write(job, e.Kind)
-	} else if of := runLines[e.Kind]; of != nil {
-		if l := of(e); job.Enabled(context.Background(), l.level) { // else what names the run is not needed
-			l.write(ofRun(job, e.Run), e.Kind)
+	if of, ok := replicaLines[e.Kind]; ok {
+		of.line(e).write(replica, of.name)
+	} else if of, ok := jobLines[e.Kind]; ok {
+		of.line(e).write(job, of.name)
+	} else if of, ok := runLines[e.Kind]; ok {
+		if l := of.line(e); job.Enabled(context.Background(), l.level) { // else what names the run is not needed
+			l.write(ofRun(job, e.Run), of.name)
 		}
 	}
 }
@@ -224,8 +209,8 @@ func ofRun(l *slog.Logger, run event.Run) *slog.Logger {
 	return l.With(args...)
 }
 
-func (l line) write(to *slog.Logger, kind event.Kind) {
-	to.Log(context.Background(), l.level, l.text, append([]any{"event", names[kind]}, l.args...)...)
+func (l line) write(to *slog.Logger, name logqueue.EventName) {
+	to.Log(context.Background(), l.level, l.text, append([]any{"event", name}, l.args...)...)
 }
 
 func info(text string, args ...any) line   { return line{slog.LevelInfo, text, args} }

@@ -125,7 +125,7 @@ func logged(t *testing.T, kind event.Kind) (names []string) {
 			switch {
 			case key == "event":
 				names = append(names, value.(string))
-			case runLines[kind] != nil && slices.Contains([]string{"tick", "attempt", "token", "request"}, key), key == "time", key == "level", key == "msg":
+			case runLines[kind].line != nil && slices.Contains([]string{"tick", "attempt", "token", "request"}, key), key == "time", key == "level", key == "msg":
 			default:
 				names = append(names, key)
 			}

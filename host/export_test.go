@@ -26,7 +26,7 @@ func Handler(p Program) (h http.Handler, run func(), wait func(), err error) {
 		return nil, nil, nil, err
 	}
 	cache := newCache(a)
-	answers := routes(context.Background(), a, cache, newBeacon(a))
+	answers := routes(context.Background(), a, web.NewGuard(&a.Settings, a.Log), cache, newBeacon(a))
 	a.Flush()
 	h = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer a.Flush()

@@ -143,14 +143,9 @@ func printOutcomes(a *app.App, pasts []jobHistory, rows []row, more bool, times 
 		return
 	}
 	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
-	clocks := map[int]format.Clock{}
 	for _, f := range rows {
 		name := pasts[f.of].Name
-		clock, known := clocks[f.of]
-		if !known {
-			clock = times.clock(a, name)
-			clocks[f.of] = clock
-		}
+		clock := times.clock(a, name)
 		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, clock.Span(&f.Outcome), f.Status, format.Number(int64(f.Attempt)),
 			format.Join(format.Line(f.Replica)), clock.Stamp(f.Start), format.Took(&f.Outcome), format.Number(f.Token), pasts[f.of].reason(f.at, reason))
 		if f.Gap {
@@ -171,11 +166,7 @@ func printDetails(a *app.App, pasts []jobHistory) {
 			if f.Detail == "" {
 				continue
 			}
-			fmt.Fprintf(a.Console.Stdout, "%s, attempt %d\n", format.Line(f.ID), f.Attempt)
-			for line := range strings.Lines(strings.ReplaceAll(f.Detail, "\t", "    ")) {
-				fmt.Fprintln(a.Console.Stdout, strings.TrimRight("  "+format.Escape(strings.TrimSuffix(line, "\n")), " "))
-			}
-			fmt.Fprintln(a.Console.Stdout)
+			fmt.Fprintf(a.Console.Stdout, "%s, attempt %d\n%s\n", format.Line(f.ID), f.Attempt, format.Block(f.Detail, "  "))
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/internal/web"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A failing job is red, and its row stays in line with the others.
@@ -210,6 +211,43 @@ func TestSweepDaily(t *testing.T) {
 			}
 			if strings.Contains(lines.String(), "were removed") != want {
 				t.Errorf("the log says\n%s", &lines)
+			}
+		})
+	}
+}
+
+// A token for changes is made where only this machine reaches the program, its records are in a directory, and no token is set.
+func TestTokenIsMadeOnDevelopersMachine(t *testing.T) {
+	dir := &local.Dir{Path: t.TempDir()}
+	for _, tt := range []struct {
+		name        string
+		addr        string
+		store       store.Store
+		read, admin string
+		platform    string
+		want        bool
+	}{
+		{"a developer's machine", "127.0.0.1:0", dir, "", "", "", true},
+		{"the setting's store", "localhost:0", *dir, "", "", "", true},
+		{"all addresses", ":0", dir, "", "", "", false},
+		{"a store that others share", "127.0.0.1:0", &local.Memory{}, "", "", "", false},
+		{"a read token", "127.0.0.1:0", dir, "read-me-and-no-more", "", "", false},
+		{"an admin token", "127.0.0.1:0", dir, "", "open-sesame-to-1800", "", false},
+		{"a platform", "127.0.0.1:0", dir, "", "", "KUBERNETES_SERVICE_HOST", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.platform != "" {
+				t.Setenv(tt.platform, "10.0.0.1")
+			}
+			ln, err := net.Listen("tcp", "127.0.0.1:0")
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer ln.Close()
+			a := &app.App{Store: tt.store, Log: slog.New(slog.DiscardHandler)}
+			a.Settings.Addr, a.Settings.ReadToken, a.Settings.AdminToken = tt.addr, tt.read, tt.admin
+			if got := ownAddress(a, web.NewGuard(&a.Settings, a.Log), ln); (got != "") != tt.want {
+				t.Errorf("got %q", got)
 			}
 		})
 	}

@@ -25,6 +25,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/internal/watch"
 	"github.com/soloist-go/soloist/host/internal/web"
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/elapsed"
 	"github.com/soloist-go/soloist/internal/history"
@@ -53,7 +54,12 @@ func serveOn(ctx context.Context, a *app.App, ln net.Listener) int {
 	defer stop(nil)
 	cache, watched := newCache(a), func() {}
 	beacon := newBeacon(a)
-	done := serveHTTP(a, ln, routes(ctx, a, cache, beacon), cache.Close, stop)
+	guard := web.NewGuard(&a.Settings, a.Log)
+	address := ownAddress(a, guard, ln)
+	done := serveHTTP(a, ln, routes(ctx, a, guard, cache, beacon), cache.Close, stop)
+	if address != "" {
+		a.Log.Info("changes can be made on the page at this address: keep it to yourself", "url", address)
+	}
 	alerts := startAlerts(ctx, a, cache)
 	leave := beUp(ctx, beacon)
 	say := sync.OnceFunc(func() {
@@ -124,10 +130,20 @@ func watchAll(ctx context.Context, a *app.App, cache *web.Cache, stop context.Ca
 	return all.Wait
 }
 
+// ownAddress is the address of the page with a token for changes that is made for this process, where only this machine
+// reaches the program, the records are in a directory, and no token is set. Empty: elsewhere.
+func ownAddress(a *app.App, guard *web.Guard, ln net.Listener) string {
+	_, isDir := a.Store.(local.Dir)
+	if _, given := a.Store.(*local.Dir); !isDir && !given || !guard.Local() || app.OnPlatform() || app.InFunctions() ||
+		a.Settings.AdminToken != "" || a.Settings.ReadToken != "" {
+		return ""
+	}
+	return guard.MakeToken(ln.Addr())
+}
+
 // routes answer HTTP: the pages, and in Functions its host. Runs for that host
 // end with ctx.
-func routes(ctx context.Context, a *app.App, cache *web.Cache, beacon *presence.Beacon) http.Handler {
-	guard := web.NewGuard(&a.Settings, a.Log)
+func routes(ctx context.Context, a *app.App, guard *web.Guard, cache *web.Cache, beacon *presence.Beacon) http.Handler {
 	if !app.InFunctions() {
 		return guard.Around(web.Routes(a, guard, cache, nil))
 	}
@@ -411,7 +427,7 @@ func printReplicas(c app.Console, fleet *view.Fleet, width int, colour bool) {
 		g := format.NewGrid("REPLICA\tSTATE\tVERSION\tPLATFORM\tSEEN\tSKEW", 8, 10, 8, 8, 7, 4)
 		for _, r := range fleet.Replicas {
 			g.Row(r.Name, r.StateWords(), r.VersionWords(), format.Join(r.Platform), format.Relative(r.Seen, fleet.At), r.SkewWords())
-			g.Tone(1, r.Tone())
+			g.Tone(r.Tone())
 		}
 		g.Print(c.Stdout, width, colour)
 	}

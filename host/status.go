@@ -210,7 +210,7 @@ func (c *statusCommand) printJobs(a *app.App, to app.Console, rows []view.Row, w
 		clock := c.times.clock(a, r.Name)
 		clock.Short = true
 		state, below := r.StateWords(clock)
-		g.Row(r.Name, state, r.LastWords(clock), r.NextWords(clock), r.ScheduleWords(), r.Tally()).Tone(1, r.Tone()).Below(below)
+		g.Row(r.Name, state, r.LastWords(clock), r.NextWords(clock), r.ScheduleWords(), r.Tally()).Tone(r.Tone()).Below(below)
 	}
 	g.Print(to.Stdout, width, colour)
 	if view.Shards(rows) {

@@ -6,8 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"path"
-	"strconv"
+	"slices"
 	"strings"
 	"time"
 
@@ -33,15 +32,6 @@ type failure struct {
 	Detail string `json:"detail"`
 }
 
-// A tail is the end of a job's logs of details, as it was read or written last.
-type tail struct {
-	number int
-	size   int64
-	parts  []extent
-	read   time.Time
-	torn   bool // the end may be in the middle of a line
-}
-
 // hold keeps the detail of an event until it is written, and reports whether it may be written now.
 func (w *Writer) hold(j *waiting, e *event.Event) bool {
 	if e.Detail == "" || w.Details == 0 || len(j.failures) >= mostKept {
@@ -64,7 +54,7 @@ func (w *Writer) writeDetails(ctx context.Context, job string) {
 	defer cancel()
 	w.mu.Lock()
 	j := w.jobs[job]
-	all := j.failures[:len(j.failures):len(j.failures)]
+	all := slices.Clip(j.failures)
 	w.mu.Unlock()
 	n, err := w.appendDetails(ctx, j, w.App+"/"+job, all)
 	if err != nil && w.Failed != nil {
@@ -85,58 +75,47 @@ func (w *Writer) writeDetails(ctx context.Context, job string) {
 // appendDetails returns how many it has appended.
 func (w *Writer) appendDetails(ctx context.Context, j *waiting, entry string, all []failure) (done int, err error) {
 	for faster := 0; done < len(all); {
-		if j.tail == nil || time.Since(j.tail.read) >= tidying {
+		if j.tail == nil || time.Since(j.read) >= tidying {
 			if j.tail, err = w.lookAtDetails(ctx, entry); err != nil {
 				return done, err
 			}
+			j.read = time.Now()
 		}
-		b, n, err := j.tail.encode(all[done:])
+		b, n, err := encodeSome(all[done:])
 		if err != nil {
 			return done, err
 		}
-		name := store.LogName(entry, ofDetails+part(j.tail.number))
-		if err := w.Store.Append(ctx, name, j.tail.size, b); err != nil {
+		if err := j.tail.write(ctx, w.Store, entry, b); err != nil {
 			j.tail = nil
 			if faster++; faster == 5 || !errors.Is(err, store.ErrChanged) {
 				return done, err
 			}
 			continue
 		}
-		done, j.tail.torn = done+n, false
-		if j.tail.size += int64(len(b)); j.tail.size >= fullDetails {
-			j.tail = nil // which is also when the oldest may go
+		if done += n; j.tail.size == 0 {
+			j.tail = nil // a new log is also when the oldest may go
 		}
 	}
 	return done, nil
 }
 
 // lookAtDetails finds the end of a job's logs of details, and removes those that are too old or too many.
-func (w *Writer) lookAtDetails(ctx context.Context, entry string) (*tail, error) {
+func (w *Writer) lookAtDetails(ctx context.Context, entry string) (*end, error) {
 	parts, err := list(ctx, w.Store, entry, ofDetails)
 	if err != nil {
 		return nil, err
 	}
-	e := &end{parts: parts}
+	e := endOf(parts, ofDetails, fullDetails)
+	e.torn = true // it may be: that is not read
 	if err := (Keep{Age: w.Keep.Age, Bytes: w.Details}).tidy(ctx, w.Store, e, time.Now()); err != nil {
 		return nil, err
 	}
-	t := &tail{number: 1, torn: true, read: time.Now()}
-	if n := len(e.parts); n > 0 {
-		last := e.parts[n-1]
-		t.number, _ = strconv.Atoi(strings.TrimPrefix(path.Base(last.name), ofDetails))
-		if t.size = last.size; t.size >= fullDetails {
-			t.number, t.size = t.number+1, 0
-		}
-	}
-	return t, nil
+	return e, nil
 }
 
-// encode returns as many lines as one append takes, at least one, and how many they are.
-func (t *tail) encode(all []failure) (b []byte, n int, err error) {
+// encodeSome returns as many lines as one append takes, at least one, and how many they are.
+func encodeSome(all []failure) (b []byte, n int, err error) {
 	var text bytes.Buffer
-	if t.torn && t.size > 0 {
-		text.WriteByte('\n')
-	}
 	e := json.NewEncoder(&text)
 	e.SetEscapeHTML(false) // no browser takes it for a page
 	for _, f := range all {
@@ -144,7 +123,7 @@ func (t *tail) encode(all []failure) (b []byte, n int, err error) {
 		if err := e.Encode(&f); err != nil {
 			return nil, 0, err
 		}
-		if text.Len() > store.MaxAppend && n > 0 {
+		if text.Len() >= store.MaxAppend && n > 0 { // the end of a torn line may come before it
 			text.Truncate(before)
 			break
 		}

@@ -16,6 +16,8 @@ import (
 
 // An end is the end of a job's logs, as it was read.
 type end struct {
+	prefix string       // of the names of the logs, before their numbers
+	full   int64        // from this size on a log is not written any more
 	number int          // of the log to be written
 	size   int64        // of it
 	torn   bool         // it ends in the middle of a line
@@ -28,8 +30,9 @@ type end struct {
 
 // An extent is one log of a job.
 type extent struct {
-	name string
-	size int64
+	name   string
+	number int
+	size   int64
 }
 
 // enough is how many outcomes an end has to know: a record has up to twenty.
@@ -38,13 +41,30 @@ const enough = 40
 // list returns the logs of a job whose parts have such a prefix before their number.
 func list(ctx context.Context, s store.Appender, entry, prefix string) (all []extent, err error) {
 	err = s.Logs(ctx, entry, func(name string, size int64) bool {
-		number, ok := strings.CutPrefix(path.Base(name), prefix)
-		if _, err := strconv.Atoi(number); ok && err == nil {
-			all = append(all, extent{name, size})
+		text, ok := strings.CutPrefix(path.Base(name), prefix)
+		if number, err := strconv.Atoi(text); ok && err == nil {
+			all = append(all, extent{name, number, size})
 		}
 		return true
 	})
 	return all, err
+}
+
+// endOf returns the end of logs that were not read.
+func endOf(parts []extent, prefix string, full int64) *end {
+	e := &end{prefix: prefix, full: full, number: 1, parts: parts}
+	if n := len(parts); n > 0 {
+		e.number, e.size = parts[n-1].number, parts[n-1].size
+	}
+	e.turn()
+	return e
+}
+
+// turn goes on to a new log if the last one is full.
+func (e *end) turn() {
+	if e.size >= e.full {
+		e.number, e.size, e.torn = e.number+1, 0, false
+	}
 }
 
 // look reads the end of a job's logs.
@@ -53,7 +73,8 @@ func look(ctx context.Context, s store.Appender, entry string) (*end, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &end{number: 1, known: map[key]bool{}, parts: parts}
+	e := endOf(parts, "", full)
+	e.known = map[key]bool{}
 	for i := len(parts) - 1; i >= 0 && len(e.known) < enough; i-- {
 		p := parts[i]
 		from := max(0, p.size-store.MaxAppend)
@@ -64,9 +85,8 @@ func look(ctx context.Context, s store.Appender, entry string) (*end, error) {
 		if int64(len(b)) != p.size-from {
 			return nil, fmt.Errorf("log %s has %d bytes from %d on, and %d were listed", p.name, len(b), from, p.size-from)
 		}
-		if i == len(parts)-1 {
-			e.number, _ = strconv.Atoi(path.Base(p.name))
-			e.size, e.torn = p.size, len(b) > 0 && b[len(b)-1] != '\n'
+		if e.number == p.number {
+			e.torn = len(b) > 0 && b[len(b)-1] != '\n'
 		}
 		lines := decode(b)
 		if e.learn(lines); len(lines) > 0 {
@@ -75,9 +95,6 @@ func look(ctx context.Context, s store.Appender, entry string) (*end, error) {
 		if i == 0 && from == 0 {
 			e.since = time.Time{}
 		}
-	}
-	if e.size >= full {
-		e.number, e.size, e.torn = e.number+1, 0, false
 	}
 	return e, nil
 }
@@ -189,23 +206,28 @@ func (e *end) forget(rec *record.Record, kept []Line) {
 // append appends lines to the log, and learns what they say. They are from one record, so they fit into one append.
 func (e *end) append(ctx context.Context, s store.Appender, entry string, lines []Line) error {
 	b, err := encode(lines)
-	if err != nil {
-		return err
+	if err == nil {
+		err = e.write(ctx, s, entry, b)
 	}
-	if e.torn {
+	if err == nil {
+		e.learn(lines)
+	}
+	return err
+}
+
+// write appends text to the log.
+func (e *end) write(ctx context.Context, s store.Appender, entry string, b []byte) error {
+	if e.torn && e.size > 0 {
 		b = append([]byte("\n"), b...)
 	}
-	name := store.LogName(entry, part(e.number))
+	name := store.LogName(entry, e.prefix+part(e.number))
 	if err := s.Append(ctx, name, e.size, b); err != nil {
 		return err
 	}
 	if e.size += int64(len(b)); len(e.parts) == 0 || e.parts[len(e.parts)-1].name != name {
-		e.parts = append(e.parts, extent{name: name})
+		e.parts = append(e.parts, extent{name: name, number: e.number})
 	}
 	e.parts[len(e.parts)-1].size, e.torn = e.size, false
-	e.learn(lines)
-	if e.size >= full {
-		e.number, e.size = e.number+1, 0
-	}
+	e.turn()
 	return nil
 }

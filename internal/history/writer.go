@@ -59,7 +59,8 @@ type waiting struct {
 	failures []failure // whose details wait
 	tell     time.Time // not before this instant
 
-	tail *tail     // of Run alone; nil: it has to be read
+	tail *end      // of their logs, of Run alone; nil: it has to be looked for
+	read time.Time // when that was
 	end  *end      // of Run alone; nil: it has to be read
 	tidy time.Time // of Run alone: the last look at what is too old
 }

@@ -36,7 +36,8 @@ type detail struct {
 // A piece is a part of a text under a title.
 type piece struct {
 	title, text string
-	left        int // bytes that came after the text, and were not kept
+	left        int  // bytes that came after the text, and were not kept
+	ends        bool // where there is no room, the end of it stays
 }
 
 // failed notes a try that began at a time and has not succeeded.
@@ -71,14 +72,12 @@ func (d *detail) panicked(stack string) {
 	head := clip(stack, longestDetail)
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.stack = piece{"stack of the last panic", head, len(stack) - len(head)}
+	d.stack = piece{title: "stack of the last panic", text: head, left: len(stack) - len(head)}
 }
 
 // logged notes a line that the run has logged.
 func (d *detail) logged(line string) {
-	if head := clip(line, longestDetail/4); len(head) < len(line) {
-		line = strings.Clone(head) + leftOut(len(line)-len(head))
-	}
+	line = shorten(line, longestDetail/4)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lines, d.size = append(d.lines, line), d.size+len(line)+1
@@ -94,50 +93,41 @@ func (d *detail) text() string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	all := slices.Clone(d.tries)
-	if d.early > 0 && len(all) > 0 {
+	if d.early > 0 {
 		all[0].title = fmt.Sprintf("%d tries before are left out\n%s", d.early, all[0].title)
 	}
 	if d.stack.text != "" {
 		all = append(all, d.stack)
 	}
-	room, logs := longestDetail, len(all)
 	if len(d.lines) > 0 {
 		title := "the last lines that the run has logged"
 		if d.gone > 0 {
 			title += fmt.Sprintf(", of %d", d.gone+len(d.lines))
 		}
-		all = append(all, piece{title: title, text: strings.Join(d.lines, "\n")})
+		all = append(all, piece{title: title, text: strings.Join(d.lines, "\n"), ends: true})
 	}
-	needs := make([]int, len(all))
+	room, needs := longestDetail, make([]int, len(all))
 	for i := range all {
-		all[i].text = plain(all[i].text)
-		needs[i] = len(all[i].text)
-		if all[i].left > 0 {
-			needs[i] += longestDetail // so that it gets no less than its text, if there is room
-		}
-		room -= len(all[i].title) + len(":\n\n\n")
+		p := &all[i]
+		p.text = plain(p.text)
+		needs[i] = len(p.text) + len(leftOut(p.left))
+		room -= len(p.title) + len(":\n\n\n")
 	}
-	var b strings.Builder
-	for i, most := range share(room, needs) {
-		p := all[i]
-		body := p.text
-		if most < len(body)+len(leftOut(p.left)) {
-			body = p.within(most, i == logs)
-		} else {
-			body += leftOut(p.left)
-		}
-		fmt.Fprintf(&b, "%s:\n%s\n", p.title, body)
-		if i < len(all)-1 {
-			b.WriteByte('\n')
-		}
+	most := share(room, needs)
+	var parts []string
+	for _, p := range all {
+		parts = append(parts, p.title+":\n"+p.within(most)+"\n")
 	}
-	return b.String()
+	return strings.Join(parts, "\n")
 }
 
-// within is the beginning of a text, or its end, that takes so many bytes with what it says of the rest.
-func (p *piece) within(most int, end bool) string {
+// within is the text if it takes no more than so many bytes, else its beginning, or its end, with what it says of the rest.
+func (p *piece) within(most int) string {
+	if whole := p.text + leftOut(p.left); len(whole) <= most {
+		return whole
+	}
 	room := max(0, most-len(leftOut(len(p.text)+p.left)))
-	if end {
+	if p.ends {
 		tail := p.text[len(p.text)-room:]
 		if _, whole, ok := strings.Cut(tail, "\n"); ok {
 			tail = whole
@@ -148,19 +138,16 @@ func (p *piece) within(most int, end bool) string {
 	return head + leftOut(len(p.text)-len(head)+p.left)
 }
 
-// share divides room: who needs less than an equal share leaves the rest to the others.
-func share(room int, needs []int) []int {
-	order := make([]int, len(needs))
-	for i := range order {
-		order[i] = i
+// share returns the most that each may have of a room: who needs less leaves the rest to the others.
+func share(room int, needs []int) (most int) {
+	slices.Sort(needs)
+	for i, need := range needs {
+		if most = max(0, room) / (len(needs) - i); need > most {
+			break
+		}
+		room -= need
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return needs[a] - needs[b] })
-	shares := make([]int, len(needs))
-	for n, i := range order {
-		shares[i] = min(needs[i], max(0, room)/(len(needs)-n))
-		room -= shares[i]
-	}
-	return shares
+	return most
 }
 
 // leftOut says that so many bytes of a text are missing; nothing, if none are.
@@ -173,6 +160,12 @@ func leftOut(n int) string {
 		digits = digits[:i] + "," + digits[i:]
 	}
 	return " … " + digits + " bytes left out"
+}
+
+// shorten returns a text, or of one that is longer than n bytes its beginning and how much is left out.
+func shorten(text string, n int) string {
+	head := clip(text, n)
+	return head + leftOut(len(text)-len(head)) // if that is anything, the rest is not kept in memory
 }
 
 // clip returns at most the first n bytes of a text, and no part of a character.
@@ -208,16 +201,13 @@ func causes(err error) string {
 	for n := 0; n < mostCauses && len(all) > 0; n++ {
 		e := all[0]
 		all = append(unwrap(e), all[1:]...)
-		said := textOf(e)
-		switch kind := fmt.Sprintf("%T", e); {
-		case strings.Contains(text, said) && (strings.HasPrefix(kind, "*fmt.") || strings.HasPrefix(kind, "*errors.") || strings.HasPrefix(kind, "*supervise.")):
-		case strings.Contains(text, said):
+		said, kind := textOf(e), fmt.Sprintf("%T", e)
+		isOf := func(of string) bool { return strings.HasPrefix(kind, of) }
+		switch {
+		case !strings.Contains(text, said):
+			fmt.Fprintf(&b, "\nwraps %s: %s", kind, shorten(said, longestError))
+		case !slices.ContainsFunc([]string{"*fmt.", "*errors.", "*supervise."}, isOf):
 			fmt.Fprintf(&b, "\nwraps %s", kind)
-		default:
-			fmt.Fprintf(&b, "\nwraps %s: %s", kind, clip(said, longestError))
-			if n := len(said) - longestError; n > 0 {
-				b.WriteString(leftOut(n))
-			}
 		}
 	}
 	return b.String()

@@ -32,6 +32,7 @@ const (
 	asUsual = "usual"
 	asShow  = "show"
 	asLocks = "locks"
+	asPlay  = "play"
 	asMany  = "many"
 )
 
@@ -50,6 +51,30 @@ var programs = map[string][]soloist.Work{
 	asLocks: {
 		soloist.Singleton{Name: "leader", Do: func(ctx context.Context, run *soloist.Run) error {
 			return run.Lock("<b>42</b>").Do(ctx, func(ctx context.Context, _ *soloist.Run) error { <-ctx.Done(); return nil })
+		}},
+	},
+
+	// One of each kind of trouble.
+	asPlay: {
+		soloist.Job{Name: "bills", Schedule: "@every 3s", Retry: soloist.Retry{MaxTries: 2, Backoff: time.Millisecond}, Do: func(context.Context, *soloist.Run) error {
+			return errors.New("the printer of the second floor has no paper " + markup)
+		}},
+		soloist.Job{Name: "carry", Schedule: "@every 5s", Do: func(ctx context.Context, run *soloist.Run) error { // what is ordered takes long
+			if run.Request == "" {
+				return nil
+			}
+			return noted("box 3 of 9")(ctx, run)
+		}},
+		soloist.Job{Name: "deaf", Schedule: "@every 1h", Timeout: time.Second, Do: func(context.Context, *soloist.Run) error { // it hangs, whatever its context says
+			return proctest.Pause(context.Background(), time.Hour)
+		}},
+		soloist.Job{Name: "rested", Schedule: "@every 2s", Do: lasts(0)},
+		soloist.Job{Name: "slow", Schedule: "@every 4s", Late: soloist.Late{Finish: time.Second}, Do: noted("row 7")},
+		soloist.Job{Name: "split", Schedule: "@every 3s", Shards: 4, Do: func(_ context.Context, run *soloist.Run) error {
+			if run.Shard == 2 {
+				return errors.New("this part is bad")
+			}
+			return nil
 		}},
 	},
 

@@ -22,17 +22,18 @@ type piece struct {
 	shards []string // under which it runs: its own name if it has none
 	lease  *time.Duration
 	job    *soloist.Job // nil: a singleton
+	work   soloist.Work
 }
 
 func catalogOf(s *soloist.Scheduler) catalog {
 	c := catalog{byName: map[string]*piece{}}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
-		c.all = append(c.all, &piece{j.Name, soloist.ShardNames(j.Name, j.Shards), &j.Lease, j})
+		c.all = append(c.all, &piece{j.Name, soloist.ShardNames(j.Name, j.Shards), &j.Lease, j, j})
 	}
 	for i := range s.Singletons {
 		g := &s.Singletons[i]
-		c.all = append(c.all, &piece{g.Name, soloist.ShardNames(g.Name, g.Shards), &g.Lease, nil})
+		c.all = append(c.all, &piece{g.Name, soloist.ShardNames(g.Name, g.Shards), &g.Lease, nil, g})
 	}
 	for _, p := range slices.Backward(c.all) {
 		for _, name := range append(p.shards, p.name) {
@@ -108,6 +109,14 @@ func (c *catalog) Job(name string) (soloist.Job, error) {
 		return j, Known(name, c.Jobs())
 	}
 	return j, nil
+}
+
+// SettingsOf are the settings of a job or singleton, or of one that a name is a shard of, without those of when it has ticks.
+func (c *catalog) SettingsOf(name string) []Setting {
+	if p := c.byName[name]; p != nil {
+		return given(p.work)
+	}
+	return nil
 }
 
 // Paused reports whether this program's settings pause a job.

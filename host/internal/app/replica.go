@@ -157,16 +157,30 @@ func settingsOf(j *soloist.Job) presence.Settings {
 	return presence.Settings{Schedule: text, Paused: j.Paused, Other: others(j)}
 }
 
-// others lists the fields of a job or singleton that are not zero, after some words. A function cannot be compared, the name is
-// known, and the schedule is said elsewhere, with its calendars and its bounds.
-func others(work soloist.Work, words ...string) string {
+// A Setting is one field of a job or singleton that is not zero.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// given are the fields of a job or singleton that are not zero. A function cannot be compared, the name is known, and the
+// schedule is said elsewhere, with its calendars and its bounds.
+func given(work soloist.Work) (all []Setting) {
 	for name, v := range fields.Of(work) {
 		switch v.Kind() {
 		case reflect.Bool, reflect.Int, reflect.Int64, reflect.String:
 			if !v.IsZero() && !slices.Contains([]string{"Name", "Schedule", "TimeZone", "Paused"}, name) {
-				words = append(words, fmt.Sprint(name, " ", v))
+				all = append(all, Setting{name, fmt.Sprint(v)})
 			}
 		}
+	}
+	return all
+}
+
+// others lists those fields after some words.
+func others(work soloist.Work, words ...string) string {
+	for _, s := range given(work) {
+		words = append(words, s.Name+" "+s.Value)
 	}
 	return strings.Join(words, ", ")
 }

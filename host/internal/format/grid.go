@@ -15,13 +15,9 @@ type Grid struct {
 	rows   []gridRow
 }
 
-type cell struct {
-	text string
-	tone Tone
-}
-
 type gridRow struct {
-	cells []cell
+	texts []string
+	tone  Tone   // of the second column
 	below string // in lines of its own, indented
 }
 
@@ -36,17 +32,16 @@ func NewGrid(titles string, least ...int) *Grid {
 
 // Row adds a row: a text for each column.
 func (g *Grid) Row(texts ...string) *Grid {
-	var r gridRow
-	for _, text := range texts {
-		r.cells = append(r.cells, cell{text: Line(text)})
+	for i, text := range texts {
+		texts[i] = Line(text)
 	}
-	g.rows = append(g.rows, r)
+	g.rows = append(g.rows, gridRow{texts: texts})
 	return g
 }
 
-// Tone says how a cell of the last row looks.
-func (g *Grid) Tone(column int, tone Tone) *Grid {
-	g.rows[len(g.rows)-1].cells[column].tone = tone
+// Tone says how the second cell of the last row looks, which is the state of something.
+func (g *Grid) Tone(tone Tone) *Grid {
+	g.rows[len(g.rows)-1].tone = tone
 	return g
 }
 
@@ -56,13 +51,9 @@ func (g *Grid) Below(text string) { g.rows[len(g.rows)-1].below = text }
 // Print writes the table with its titles.
 func (g *Grid) Print(w io.Writer, width int, colour bool) {
 	widths := g.fit(width)
-	titles := make([]cell, len(g.titles))
-	for i, title := range g.titles {
-		titles[i].text = title
-	}
-	printRow(w, titles, widths, false)
+	printRow(w, gridRow{texts: g.titles}, widths, false)
 	for _, r := range g.rows {
-		printRow(w, r.cells, widths, colour)
+		printRow(w, r, widths, colour)
 		if r.below != "" {
 			Wrapped(w, "  "+r.below, width)
 		}
@@ -70,16 +61,16 @@ func (g *Grid) Print(w io.Writer, width int, colour bool) {
 }
 
 // printRow writes a line without blanks at its end. A column of width 0 is left out.
-func printRow(w io.Writer, cells []cell, widths []int, colour bool) {
+func printRow(w io.Writer, r gridRow, widths []int, colour bool) {
 	var b strings.Builder
 	blanks := 0
-	for i, c := range cells {
+	for i, text := range r.texts {
 		if widths[i] == 0 {
 			continue
 		}
-		text := Cut(c.text, widths[i])
+		text = Cut(text, widths[i])
 		b.WriteString(strings.Repeat(" ", blanks))
-		b.WriteString(Paint(colour && c.tone != "", c.tone, text))
+		b.WriteString(Paint(colour && i == 1 && r.tone != "", r.tone, text))
 		blanks = widths[i] - Width(text) + gap
 	}
 	fmt.Fprintln(w, b.String())
@@ -91,7 +82,7 @@ func (g *Grid) fit(width int) []int {
 	for i, title := range g.titles {
 		widths[i] = Width(title)
 		for _, r := range g.rows {
-			widths[i] = max(widths[i], Width(r.cells[i].text))
+			widths[i] = max(widths[i], Width(r.texts[i]))
 		}
 		least[i] = min(widths[i], max(g.least[i], 1))
 	}

@@ -11,8 +11,8 @@ import (
 func TestGrid(t *testing.T) {
 	grid := func() *format.Grid {
 		g := format.NewGrid("NAME\tSTATE\tMORE", 6, 5, 0)
-		g.Row("beat", "idle", "-").Tone(1, format.Normal)
-		g.Row("日本語の仕事", "failing\x1b\nx2", "é\u0301 1").Tone(1, format.Red).Below(".....")
+		g.Row("beat", "idle", "-").Tone(format.Normal)
+		g.Row("日本語の仕事", "failing\x1b\nx2", "é\u0301 1").Tone(format.Red).Below(".....")
 		return g
 	}
 	for width, want := range map[int]string{

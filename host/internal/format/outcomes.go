@@ -22,12 +22,20 @@ func Fate(f *event.Outcome) string {
 	return string(f.Status)
 }
 
+// Ran is how long a run took; zero: it did not run, or that is not known.
+func Ran(f *event.Outcome) time.Duration {
+	if f.Start.IsZero() || !f.End.After(f.Start) {
+		return 0
+	}
+	return f.End.Sub(f.Start)
+}
+
 // In is how long a run took, after a blank; empty: it did not run, or that is not known.
 func In(f *event.Outcome) string {
-	if f.Start.IsZero() || !f.End.After(f.Start) {
-		return ""
+	if took := Ran(f); took > 0 {
+		return " in " + Lasted(took)
 	}
-	return " in " + Lasted(f.End.Sub(f.Start))
+	return ""
 }
 
 func outcome(f *event.Outcome, reason func(string) string) string {

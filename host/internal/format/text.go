@@ -99,6 +99,15 @@ func Names(names []string) string {
 	return strings.Join(all, ", ")
 }
 
+// Block escapes the lines of a text, and sets them off by an indent. Tabs are four blanks.
+func Block(text, indent string) string {
+	var b strings.Builder
+	for line := range strings.Lines(strings.ReplaceAll(text, "\t", "    ")) {
+		b.WriteString(strings.TrimRight(indent+Escape(strings.TrimSuffix(line, "\n")), " ") + "\n")
+	}
+	return b.String()
+}
+
 // Hanging escapes each line of a text, and sets off the second and later ones.
 func Hanging(text string) string {
 	all := strings.Split(text, "\n")

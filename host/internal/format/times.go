@@ -190,11 +190,30 @@ func (c Clock) moment(text string, direction time.Duration) (time.Time, error) {
 
 // Midnight is the first instant of a day in a zone.
 func Midnight(day time.Time, zone *time.Location) time.Time {
-	at := time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, zone)
-	if at.Format(time.DateOnly) < day.Format(time.DateOnly) { // midnight is in a gap, and at is before it
-		_, at = at.ZoneBounds()
+	at, _, _ := Shown(time.Date(day.Year(), day.Month(), day.Day(), 0, 0, 0, 0, time.UTC), zone)
+	return at.In(zone)
+}
+
+// Shown is when the clock of a zone shows a time, whose fields are given in UTC, and when it does so again, if it does. Where it
+// skips that time, at is the first instant after the gap.
+func Shown(wall time.Time, zone *time.Location) (at, again time.Time, skips bool) {
+	by := func(probe time.Duration) (at time.Time, isShown bool) { // by the offset of that time
+		_, offset := wall.Add(probe).In(zone).Zone()
+		at = wall.Add(-time.Duration(offset) * time.Second)
+		return at, at.In(zone).Format(time.DateTime) == wall.Format(time.DateTime)
 	}
-	return at
+	first, before := by(-24 * time.Hour) // a clock changes at most once from then
+	second, after := by(24 * time.Hour)
+	switch {
+	case before && after && !first.Equal(second):
+		return first, second, false
+	case before:
+		return first, time.Time{}, false
+	case after:
+		return second, time.Time{}, false
+	}
+	at, _ = first.In(zone).ZoneBounds() // by the clock before the change it is after that
+	return at, time.Time{}, true
 }
 
 // ReadSpan reads a duration of more than zero.

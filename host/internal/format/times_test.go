@@ -56,3 +56,18 @@ func TestLasted(t *testing.T) {
 		}
 	}
 }
+
+// A day begins at the first of two midnights, or after the gap that midnight is in.
+func TestMidnight(t *testing.T) {
+	for day, want := range map[string]string{
+		"2021-10-29 Asia/Amman": "2021-10-28 21:00:00Z", "2024-04-26 Africa/Cairo": "2024-04-25 22:00:00Z",
+		"2024-11-03 America/Havana": "2024-11-03 04:00:00Z", "2026-03-29 Europe/Berlin": "2026-03-28 23:00:00Z",
+	} {
+		date, name, _ := strings.Cut(day, " ")
+		zone, err := time.LoadLocation(name)
+		at, wrong := time.Parse(time.DateOnly, date)
+		if got := format.Stamp(format.Midnight(at, zone)); got != want || err != nil || wrong != nil {
+			t.Errorf("%s: got %s, %v, %v, want %s", day, got, err, wrong, want)
+		}
+	}
+}

@@ -2,10 +2,8 @@ package logging
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
-	"strings"
 
 	"github.com/soloist-go/soloist/host/internal/format"
 )
@@ -16,7 +14,7 @@ type Dump string
 
 // withoutDumps takes the dumps out of a record.
 func withoutDumps(r slog.Record) (slog.Record, string) {
-	var dumps strings.Builder
+	dumps := ""
 	rest := slog.NewRecord(r.Time, r.Level, r.Message, r.PC)
 	r.Attrs(func(a slog.Attr) bool {
 		d, ok := a.Value.Any().(Dump)
@@ -24,12 +22,10 @@ func withoutDumps(r slog.Record) (slog.Record, string) {
 			rest.AddAttrs(a)
 			return true
 		}
-		for text := range strings.Lines(string(d)) {
-			fmt.Fprintf(&dumps, "    %s\n", format.Escape(strings.ReplaceAll(strings.TrimRight(text, "\n"), "\t", "    ")))
-		}
+		dumps += format.Block(string(d), "    ")
 		return true
 	})
-	return rest, dumps.String()
+	return rest, dumps
 }
 
 // A dumper is a handler whose dumps follow in lines of their own.

@@ -13,14 +13,13 @@ func Mask(secrets []string) func(text string) string {
 	}
 	whole := strings.NewReplacer(pairs...)
 	return func(text string) string {
-		text = whole.Replace(text)
-		before, after, cut := strings.Cut(text, omitted)
-		for ; cut; before, after, cut = cutNext(before, after) {
+		parts := strings.Split(whole.Replace(text), omitted)
+		for i := range parts[:len(parts)-1] {
 			for _, s := range secrets {
-				before = withoutBeginning(before, s)
+				parts[i] = withoutBeginning(parts[i], s)
 			}
 		}
-		return before
+		return strings.Join(parts, omitted)
 	}
 }
 
@@ -41,11 +40,6 @@ func (m *masked) Write(line []byte) (int, error) {
 
 // omitted follows what is left of a text that was too long.
 const omitted = " … "
-
-func cutNext(before, after string) (string, string, bool) {
-	next, rest, cut := strings.Cut(after, omitted)
-	return before + omitted + next, rest, cut
-}
 
 // withoutBeginning masks the beginning of a secret where a text was cut in the middle of it.
 func withoutBeginning(text, secret string) string {

@@ -14,7 +14,7 @@ import (
 func TestDumpsHaveLines(t *testing.T) {
 	t.Setenv("NO_COLOR", "1")
 	const stacks = Dump("goroutine 1:\n\tmain\x1b[2J()\n\ngoroutine 2:\n")
-	const lines = " code=3\n    goroutine 1:\n        main\\x1b[2J()\n    \n    goroutine 2:\n"
+	const lines = " code=3\n    goroutine 1:\n        main\\x1b[2J()\n\n    goroutine 2:\n"
 	for name, terminal := range map[string]bool{"terminal": true, "text": false} {
 		var b strings.Builder
 		slog.New(New(&b, "text", slog.LevelInfo, terminal)).With("job", "late").Error("the process exits", "goroutines", stacks, "code", 3)

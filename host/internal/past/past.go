@@ -57,8 +57,7 @@ func (f Filter) Select(job string, lines Lines, offset, limit int) (page []Run, 
 	for i := range lines {
 		if f.wants(job, &lines[i].Outcome) {
 			if matched++; matched > offset && len(page) < limit {
-				o := format.PlainOutcome(lines[i].Outcome)
-				page = append(page, Run{ID: runID(job, &o), Outcome: o})
+				page = append(page, RunOf(job, lines[i].Outcome))
 			}
 		}
 		if n := len(page); lines[i].Gap && n > 0 && matched == offset+n {
@@ -86,6 +85,11 @@ func (f Filter) wants(job string, o *event.Outcome) bool {
 
 // ofTick reports whether an outcome belongs to a tick, also to a tick that a backfill has run again.
 func ofTick(o *event.Outcome) bool { return o.Request == "" || event.BackfillOf(o.Request) != 0 }
+
+// RunOf is an outcome as JSON shows it, with the id of its run.
+func RunOf(job string, o event.Outcome) Run {
+	return Run{ID: runID(job, &o), Outcome: format.PlainOutcome(o)}
+}
 
 // runID is the [soloist.Run.ID] of an outcome. A range of ticks has none.
 func runID(job string, o *event.Outcome) string {

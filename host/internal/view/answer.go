@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/locks"
+	"github.com/soloist-go/soloist/host/internal/past"
 	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
@@ -73,29 +74,44 @@ type Detail struct {
 	Lease   store.LeaseState `json:"lease,omitempty"`   // its state; empty: there is no entry, or it could not be read
 	Token   int64            `json:"token,omitzero"`    // the newest fencing token
 	Outlook *Outlook         `json:"outlook,omitempty"` // by this program's schedule; nil: there is none, or another one is in force
-	History []event.Outcome  `json:"history"`
-	Orders  []record.Order   `json:"orders"`           // of operators, newest first
+	History []past.Run       `json:"history"`
+	Orders  []Order          `json:"orders"`           // of operators, newest first
 	Record  json.RawMessage  `json:"record,omitempty"` // as it is in the store
+
+	Settings []app.Setting `json:"settings,omitempty"` // those that are not the defaults
+	Failing  *Streak       `json:"failing,omitempty"`  // nil: it does not fail
+	Runner   string        `json:"runner,omitempty"`   // who ran the run that is interrupted
+	Run      string        `json:"run,omitempty"`      // the id of the run under way, or of the one that is interrupted
 }
 
 // DetailOf is all that is known of a job.
 func DetailOf(a *app.App, st desk.Status, job Job, audit []record.Order) Detail {
 	d := Detail{Job: job, Orders: OrdersOf(audit, st.Name), Lease: st.Lease, Token: st.Record.Token, Outlook: outlookOf(a, st),
-		History: []event.Outcome{}}
-	if st.Err == nil {
-		d.History = format.PlainOutcomes(st.Record.History)
-		d.Record = recordOf(&st.Record)
+		History: []past.Run{}, Settings: a.SettingsOf(st.Name), Runner: job.Runner}
+	d.Skip(a)
+	if st.Err != nil {
+		return d
+	}
+	r := &st.Record
+	for _, o := range r.History {
+		d.History = append(d.History, past.RunOf(st.Name, o))
+	}
+	for i := range d.Orders {
+		d.Orders[i].follow(r, a.Now())
+	}
+	d.Record, d.Failing = recordOf(r), failingOf(r)
+	if r.MayRun() {
+		d.Run = past.RunOf(st.Name, event.Outcome{Tick: r.Run.Tick, Request: r.Run.Request, Token: r.Token}).ID
 	}
 	return d
 }
 
 // OrdersOf are the orders for one job; empty: for all.
-func OrdersOf(audit []record.Order, job string) []record.Order {
-	orders := []record.Order{}
+func OrdersOf(audit []record.Order, job string) []Order {
+	orders := []Order{}
 	for _, o := range audit {
 		if job == "" || job == o.Job {
-			o.At = format.UTC(o.At)
-			orders = append(orders, o)
+			orders = append(orders, *OrderOf(o))
 		}
 	}
 	return orders

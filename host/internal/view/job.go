@@ -49,6 +49,10 @@ type Job struct {
 
 	Shard *Shard `json:"shard,omitempty"` // nil: it is not one of several
 
+	Skipped *Skipped `json:"skipped,omitempty"` // the ticks of the pause in force; nil: there is none, or they are not known
+
+	Parts map[State]int `json:"parts,omitempty"` // in a list that shows the shards of a job as one: how many are in which state
+
 	Here       bool      `json:"here,omitempty"`       // it runs on this replica
 	Attempt    int       `json:"attempt,omitempty"`    // of the run under way
 	Trouble    bool      `json:"trouble,omitempty"`    // an operator should look at it
@@ -64,8 +68,9 @@ type Job struct {
 
 // A Shard says which part of a job or singleton another one is, from zero.
 type Shard struct {
-	Index int `json:"index"`
-	Of    int `json:"of"`
+	Index int    `json:"index"`
+	Of    int    `json:"of"`
+	Whole string `json:"whole"` // the name of that job or singleton
 }
 
 // String returns the words for it.
@@ -117,7 +122,7 @@ func of(a *app.App, st *desk.Status, h soloist.Health) Job {
 		v.Kind = "singleton"
 	}
 	if st.Shard.Count > 0 {
-		v.Shard = &Shard{st.Shard.Index, st.Shard.Count}
+		v.Shard = &Shard{st.Shard.Index, st.Shard.Count, a.Whole(st.Name)}
 	}
 	if st.EveryReplica {
 		v.EveryReplica, v.State = true, onEach
@@ -274,13 +279,7 @@ func outcomeOf(f *event.Outcome) Outcome {
 	return o
 }
 
-// seconds is how long an outcome took; zero: it was not run, or that is not known.
-func seconds(f *event.Outcome) float64 {
-	if f.Start.IsZero() || !f.End.After(f.Start) {
-		return 0
-	}
-	return f.End.Sub(f.Start).Round(time.Millisecond).Seconds()
-}
+func seconds(f *event.Outcome) float64 { return format.Ran(f).Round(time.Millisecond).Seconds() }
 
 // heed shows what operators have ordered: the runs that have not begun, and the pause that is in
 // force. It reports whether a pause that is over may have skipped the newest tick.

@@ -132,18 +132,18 @@ func clockChange(at time.Time) string {
 		if change.IsZero() {
 			continue
 		}
-		before, after := change.Add(-time.Second), change
+		before := change.Add(-time.Second)
 		_, old := before.Zone()
-		_, offset := after.Zone()
+		_, offset := change.Zone()
 		day := at.Format(time.DateOnly)
-		if old == offset || day != before.Format(time.DateOnly) && day != after.Format(time.DateOnly) {
+		if old == offset || day != before.Format(time.DateOnly) && day != change.Format(time.DateOnly) {
 			continue
 		}
 		way := "forward"
 		if offset < old {
 			way = "back"
 		}
-		return "clock goes " + way + " on " + after.Format(time.DateOnly)
+		return "clock goes " + way + " on " + change.Format(time.DateOnly)
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -32,13 +33,17 @@ func Rows(a *app.App, views []Job) (rows []Row) {
 			rows[i].Name = rows[i].Jobs[0].Name
 		}
 	}
-	slices.SortStableFunc(rows, func(a, b Row) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(rows, func(a, b Row) int { return before(a.Trouble(), b.Trouble()) })
 	return rows
 }
 
-func rank(r Row) int {
-	if r.Trouble() {
+// before is negative if the first alone is true, which then comes first, and positive if the second is.
+func before(a, b bool) int {
+	switch {
+	case a == b:
 		return 0
+	case a:
+		return -1
 	}
 	return 1
 }
@@ -152,31 +157,22 @@ func (r Row) tally(c format.Clock) string {
 
 // LastWords is the last outcome; of shards that of one in trouble, or the newest.
 func (r Row) LastWords(c format.Clock) string {
-	best := &r.Jobs[0]
-	for i := range r.Jobs {
-		if v := &r.Jobs[i]; v.Wrong() && !best.Wrong() || v.Wrong() == best.Wrong() && v.lastMoment().After(best.lastMoment()) {
-			best = v
+	last := func(v Job) (at time.Time) {
+		if v.Last != nil {
+			at = format.Moment(v.Last)
 		}
+		return at
 	}
-	return best.LastBrief(c)
-}
-
-func (v Job) lastMoment() time.Time {
-	if v.Last == nil {
-		return time.Time{}
-	}
-	return format.Moment(v.Last)
+	return slices.MinFunc(r.Jobs, func(a, b Job) int {
+		return cmp.Or(before(a.Wrong(), b.Wrong()), last(b).Compare(last(a)))
+	}).LastBrief(c)
 }
 
 // NextWords is the next tick; of shards the first.
 func (r Row) NextWords(c format.Clock) string {
-	first := r.Jobs[0]
-	for _, v := range r.Jobs {
-		if first.Next.IsZero() || v.Next.Before(first.Next) && !v.Next.IsZero() {
-			first = v
-		}
-	}
-	return first.NextBrief(c)
+	return slices.MinFunc(r.Jobs, func(a, b Job) int {
+		return cmp.Or(before(!a.Next.IsZero(), !b.Next.IsZero()), a.Next.Compare(b.Next))
+	}).NextWords(c)
 }
 
 // Tally says how often each outcome came.

@@ -117,23 +117,14 @@ func (v Job) LastBrief(c format.Clock) string {
 	return format.Fate(v.Last) + format.In(v.Last) + ", " + ago
 }
 
-// NextBrief is the next tick, for a table.
-func (v Job) NextBrief(c format.Clock) string {
+// NextWords is the next tick, and how far it is.
+func (v Job) NextWords(c format.Clock) string {
 	switch {
 	case v.Next.IsZero():
 		return "-"
-	case v.Awaits != "":
+	case v.Awaits != "" && c.Short:
 		return AwaitWords(v.Awaits)
-	}
-	return c.Both(c.Brief(v.Next), c.Ahead(v.Next))
-}
-
-// NextWords is the next tick, and how far it is.
-func (v Job) NextWords(c format.Clock) string {
-	if v.Next.IsZero() {
-		return "-"
-	}
-	if v.Awaits != "" {
+	case v.Awaits != "":
 		return c.Stamp(v.Next) + " " + AwaitWords(v.Awaits)
 	}
 	return c.Both(c.Stamp(v.Next), c.Ahead(v.Next))

@@ -46,7 +46,9 @@ func Routes(a *app.App, guard *Guard, cache *Cache, functions []string) *http.Se
 		witness: why.Watch(a), shelf: newLockShelf(a.Scheduler.Store, a.Settings.App, cache.readings.Go, cache.closed), functions: functions}
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /{$}", page)
-	mux.HandleFunc("GET /jobs/{job}", page)
+	for _, part := range []string{"jobs", "shards", "runs"} {
+		mux.HandleFunc("GET /"+part+"/{name}", page)
+	}
 	mux.Handle("GET /metrics", guard.Read(p.metrics))
 	mux.HandleFunc("GET /healthz", p.healthz)
 	mux.HandleFunc("GET /readyz", p.readyz)
@@ -81,7 +83,7 @@ func (p *pages) api() []route {
 		{"POST", "/jobs/{job}/pause", admin(p.order(record.OrderPause))},
 		{"POST", "/jobs/{job}/resume", admin(p.order(record.OrderResume))},
 		{"POST", "/jobs/{job}/cancel", admin(p.order(record.OrderCancel))},
-		{"POST", "/jobs/{job}/backfill", admin(p.order(record.OrderBackfill))},
+		{"POST", "/jobs/{job}/backfill", admin(p.backfill)},
 		{"POST", "/jobs/{job}/cancel-backfill", admin(p.order(record.OrderCancelBackfill))},
 		{"POST", "/jobs/{job}/step-down", admin(p.stepDown)},
 		{"POST", "/jobs/{job}/unlock", admin(p.unlock)},
@@ -101,6 +103,8 @@ type appInfo struct {
 	Jobs    int `json:"jobs"`    // how many jobs and singletons there are, each shard counted
 	Trouble int `json:"trouble"` // how many of them an operator should look at
 
+	Looks map[view.Look]int `json:"looks"` // how many of them are failing, running, late, paused, due within the hour
+
 	Note      string            `json:"note,omitempty"`      // how old the answer is, if that is worth a word
 	Storage   string            `json:"storage,omitempty"`   // why the store is out of reach
 	Orders    string            `json:"orders,omitempty"`    // why the orders of operators cannot be read
@@ -116,6 +120,7 @@ type appInfo struct {
 	Differs      []string       `json:"differs,omitempty"`      // what is not the same on all replicas, besides the settings of jobs
 
 	Changes  access `json:"changes"`            // whether this caller may change something
+	HowTo    string `json:"howTo,omitempty"`    // how they get to, if they may not
 	SignedIn bool   `json:"signedIn,omitempty"` // the caller is a browser that has signed in
 }
 
@@ -136,8 +141,8 @@ type jobAnswer struct {
 
 // An ordersAnswer is what operators have ordered last.
 type ordersAnswer struct {
-	App    appInfo        `json:"app"`
-	Orders []record.Order `json:"orders"` // newest first
+	App    appInfo      `json:"app"`
+	Orders []view.Order `json:"orders"` // newest first
 }
 
 // A replicasAnswer is all replicas.
@@ -169,7 +174,10 @@ func (p *pages) jobs(w http.ResponseWriter, r *http.Request) {
 
 func (p *pages) jobsFor(r *http.Request, n news, q query) jobsAnswer {
 	rows, _ := n.shown(p.app)
-	page, matched := q.page(rows)
+	page, matched := q.page(rows, p.app.Now())
+	for i := range page {
+		page[i].Skip(p.app)
+	}
 	return jobsAnswer{App: p.infoFor(r, n), Matched: matched, Offset: q.offset, Jobs: page}
 }
 
@@ -220,7 +228,8 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 		Time: format.UTC(p.app.Now()), Jobs: len(p.app.Names()),
 		Note: n.old(), Orders: format.Error(n.deaf), Storage: format.Error(h.Storage), Log: format.Error(p.app.LogBlocked(h)),
 		Skew: format.SkewSeconds(h.Skew), Clock: format.SkewNote(h.Skew),
-		Stuck: h.Stuck, Overrun: each(h.Overrun, format.Error), Functions: p.functions, Changes: p.guard.changes(r), SignedIn: p.guard.signedIn(r)}
+		Stuck: h.Stuck, Overrun: each(h.Overrun, format.Error), Functions: p.functions,
+		Changes: p.guard.changes(r), HowTo: p.guard.howTo(r), SignedIn: p.guard.signedIn(r)}
 	if !n.at.IsZero() { // by the clock of Time, whose steps do not touch the age
 		out.ReadAt = format.UTC(p.app.Now().Add(-time.Since(n.at)))
 	}
@@ -230,9 +239,18 @@ func (p *pages) infoFor(r *http.Request, n news) appInfo {
 	if out.Differs = fleet.Differs; n.fleet.wrong != nil {
 		out.Differs = view.UnreadFleet(p.app, n.fleet.wrong).Differs
 	}
-	for _, row := range rows {
-		if row.Trouble {
+	out.Looks = map[view.Look]int{}
+	for _, l := range view.Looks {
+		out.Looks[l] = 0
+	}
+	for i := range rows {
+		if rows[i].Trouble {
 			out.Trouble++
+		}
+		for _, l := range view.Looks {
+			if rows[i].Is(l, p.app.Now()) {
+				out.Looks[l]++
+			}
 		}
 	}
 	return out

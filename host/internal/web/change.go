@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -34,14 +35,25 @@ type change struct {
 	All    bool      `json:"all"`    // backfill: all ticks of the range; otherwise those that were missed
 
 	Parallel int `json:"parallel"` // backfill: how many of them are run at a time; 0 and 1: one
+
+	DryRun bool `json:"dryRun"` // backfill: answer what it would run, and change nothing
 }
 
 // A changed is what a change has come to.
 type changed struct {
-	Job    string        `json:"job"`
-	Status string        `json:"status"`          // ordered; handed over; stopping; unlocked
-	Order  *record.Order `json:"order,omitempty"` // as it was written
-	Note   string        `json:"note,omitempty"`  // what else there is to know
+	Job    string      `json:"job"`
+	Status string      `json:"status"`          // ordered; planned; handed over; stopping; unlocked
+	Order  *view.Order `json:"order,omitempty"` // as it was written
+	Note   string      `json:"note,omitempty"`  // what else there is to know
+
+	Plan *backfillPlan `json:"plan,omitempty"` // of a backfill that is asked about
+}
+
+// A backfillPlan is what a backfill would run.
+type backfillPlan struct {
+	Ticks int       `json:"ticks"`
+	First time.Time `json:"first"`
+	Last  time.Time `json:"last"`
 }
 
 // lineRule is what people may write.
@@ -58,10 +70,35 @@ func (p *pages) readChange(w http.ResponseWriter, r *http.Request) (job string, 
 		fail(w, http.StatusBadRequest, "by and reason: want up to 200 characters on one line")
 	case !c.Until.IsZero() && !c.Until.After(p.app.Now()):
 		fail(w, http.StatusBadRequest, "until is "+format.Stamp(c.Until)+": want a time in the future")
+	case c.DryRun && !strings.HasSuffix(r.URL.Path, "/backfill"):
+		fail(w, http.StatusBadRequest, "dryRun is for a backfill alone")
 	default:
 		return job, c, true
 	}
 	return job, c, false
+}
+
+// backfill writes an order, or answers what that would run.
+func (p *pages) backfill(w http.ResponseWriter, r *http.Request) {
+	job, c, ok := p.readChange(w, r)
+	switch {
+	case !ok:
+		return
+	case !c.DryRun:
+		if written, ok := p.write(w, r, record.OrderBackfill, job, c); ok {
+			Reply(w, http.StatusOK, changed{Job: job, Status: "ordered", Order: view.OrderOf(written)})
+		}
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), orderTime)
+	defer cancel()
+	plan, err := p.app.Scheduler.PlanBackfill(ctx, job, soloist.Backfill{From: c.From, To: c.To, All: c.All, Parallel: c.Parallel})
+	if err != nil {
+		failChange(w, job, err)
+		return
+	}
+	would := &backfillPlan{plan.Ticks, format.UTC(plan.First), format.UTC(plan.Last)}
+	Reply(w, http.StatusOK, changed{Job: job, Status: "planned", Plan: would})
 }
 
 // order writes an order, which replicas read within a few seconds.
@@ -73,7 +110,7 @@ func (p *pages) order(kind record.OrderKind) http.HandlerFunc {
 		}
 		before := p.cache.now().orders.Jobs[job]
 		if written, ok := p.write(w, r, kind, job, c); ok {
-			out := changed{Job: job, Status: "ordered", Order: &written}
+			out := changed{Job: job, Status: "ordered", Order: view.OrderOf(written)}
 			if kind == record.OrderPause {
 				out.Note = view.PauseReplaced(before, p.app.Now())
 			}
@@ -131,7 +168,7 @@ func (p *pages) stepDown(w http.ResponseWriter, r *http.Request) {
 		if !ok {
 			return
 		}
-		out.Order = &written
+		out.Order = view.OrderOf(written)
 	}
 	if !here {
 		Reply(w, http.StatusAccepted, out)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"cmp"
+	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
 	"log/slog"
@@ -21,6 +22,7 @@ type Guard struct {
 	sessions *sessions // with the tokens: without one for readers all may read, without the admin's no caller may change anything
 	addr     string    // where the program listens
 	refused  *refusals
+	made     bool // the admin's token: see MakeToken
 }
 
 // NewGuard is for a program with these settings. It warns of those that let anybody read.
@@ -31,6 +33,18 @@ func NewGuard(s *app.Settings, log *slog.Logger) *Guard {
 	tokens := map[role]string{reader: s.ReadToken, adminRole: s.AdminToken}
 	return &Guard{addr: s.Addr, refused: newRefusals(log),
 		sessions: &sessions{app: s.App, tokens: tokens, ended: map[string]time.Time{}}}
+}
+
+// MakeToken makes an admin's token for this process, and returns the address of the page that has it: in its fragment,
+// which browsers send nowhere. The page signs in with it. It is for a program that only this machine reaches and that
+// keeps its records there: who may read what it prints may write its records, too.
+func (g *Guard) MakeToken(addr net.Addr) (address string) {
+	token := rand.Text()
+	g.made, g.sessions.tokens[adminRole] = true, token
+	if _, port, err := net.SplitHostPort(addr.String()); err == nil {
+		g.sessions.port = "-" + port // replicas beside it have tokens of their own
+	}
+	return URL(addr) + "#token=" + token
 }
 
 // Around is around all that is answered. Where the program listens for this machine alone, it
@@ -93,6 +107,20 @@ func (g *Guard) changesAs(as role) access {
 		return accessYes
 	}
 	return accessNo
+}
+
+// howTo says how the caller of a request gets to change something; empty: they may.
+func (g *Guard) howTo(r *http.Request) string {
+	switch as := g.changes(r); {
+	case as == accessYes:
+		return ""
+	case as == accessOff:
+		return "Nobody can make changes here: set SOLOIST_ADMIN_TOKEN on each replica, 16 characters or more, and sign in with it. " +
+			"The program's commands make changes without it."
+	case g.made:
+		return "To make changes, open the address that ends in #token=, which this replica has printed at its start."
+	}
+	return "To make changes, sign in with the value of SOLOIST_ADMIN_TOKEN."
 }
 
 // Read is around what only reads.

@@ -128,15 +128,16 @@ func (p *pages) why(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusServiceUnavailable, notYet)
 		return
 	}
-	source := why.Source{App: p.app, Control: n.orders, Replicas: n.fleet.Reading, Here: p.witness.Here(), Status: n.status}
-	if p.past.On() {
-		source.Logs = p.past
-	}
+	known := why.Facts{Control: n.orders, Replicas: n.fleet.Reading, Here: p.witness.Here()}
 	if n.deaf != nil {
-		source.LeftOut = append(source.LeftOut, "what operators have ordered since: "+format.Error(n.deaf))
+		known.LeftOut = append(known.LeftOut, "what operators have ordered since: "+format.Error(n.deaf))
 	}
 	if old := n.old(); old != "" {
-		source.LeftOut = append(source.LeftOut, "what is new since: "+old)
+		known.LeftOut = append(known.LeftOut, "what is new since: "+old)
+	}
+	source := why.Source{App: p.app, Status: n.status, Known: known}
+	if p.past.On() {
+		source.Logs = p.past
 	}
 	Reply(w, http.StatusOK, whyAnswer{p.infoFor(r, n), name, source.Facts(r.Context(), name, m).Of(m)})
 }

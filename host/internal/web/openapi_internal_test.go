@@ -2,8 +2,11 @@ package web
 
 import (
 	"encoding/json"
+	"fmt"
 	"log/slog"
 	"maps"
+	"net"
+	"net/http"
 	"net/http/httptest"
 	"reflect"
 	"regexp"
@@ -160,7 +163,7 @@ func TestDescriptionHasEachField(t *testing.T) {
 
 // answerTypes are the Go types of the schemas.
 var answerTypes = map[string]any{
-	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Why": whyAnswer{}, "Past": past.Run{}, "Strip": stripAnswer{}, "Lane": stripLane{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": record.Order{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
+	"App": appInfo{}, "Jobs": jobsAnswer{}, "Job": jobAnswer{}, "Problem": problem{}, "Change": change{}, "Changed": changed{}, "Orders": ordersAnswer{}, "History": historyAnswer{}, "Why": whyAnswer{}, "Past": past.Run{}, "Strip": stripAnswer{}, "Lane": stripLane{}, "Replicas": replicasAnswer{}, "Locks": locksAnswer{}, "Lock": locks.Lock{}, "Holder": locks.Holder{}, "Once": locks.Once{}, "Replica": view.Replica{}, "Order": view.Order{}, "Streak": view.Streak{}, "Skipped": view.Skipped{}, "Setting": app.Setting{}, "Plan": backfillPlan{}, "Pause": view.Pause{}, "SignIn": signIn{}, "SignedIn": signedIn{},
 	"Row": view.Job{}, "Detail": view.Detail{}, "Recent": view.Outcome{}, "Outlook": view.Outlook{}, "Shard": view.Shard{}, "Upcoming": view.Upcoming{}, "LeftDay": view.LeftDay{},
 	"Outcome": event.Outcome{}, "Progress": record.Progress{}, "Late": record.Late{},
 	"BackfillOrder": record.Backfill{}, "Backfill": view.Backfill{}, "Span": record.Span{}, "End": record.End{}, "About": record.About{},
@@ -212,11 +215,11 @@ func TestOrderOfRows(t *testing.T) {
 	}
 	for text, want := range map[string]string{
 		"": "abcd", "sort=-name": "dcba", "sort=state": "dcab", "sort=next": "bdac", "sort=last": "bcad", "sort=-took": "adcb", "sort=-failures": "dcba",
-		"sort=schedule": "abdc", "trouble=true": "d", "trouble=false": "abcd", "state=running,idle": "ab", "q=REPLICA": "a", "q=minute": "c", "q=page": "d",
+		"sort=schedule": "abdc", "sort=trouble": "dcab", "is=failing": "d", "is=running": "a", "is=due": "b", "is=late": "", "is=paused": "", "of=a": "", "trouble=true": "d", "trouble=false": "abcd", "state=running,idle": "ab", "q=REPLICA": "a", "q=minute": "c", "q=page": "d",
 		"offset=1&limit=2": "bc", "offset=9": "", "q=none": "",
 	} {
 		var got strings.Builder
-		page, matched := parsed(t, text).page(rows)
+		page, matched := parsed(t, text).page(rows, at)
 		for _, row := range page {
 			got.WriteString(row.Name)
 		}
@@ -237,4 +240,63 @@ func parsed(t *testing.T, text string) query {
 		t.Fatal(err)
 	}
 	return q
+}
+
+// The shards of a job are one row, of the one in trouble, with the states of all; a page of shards has each of them.
+func TestShardsAreOneRow(t *testing.T) {
+	rows := []view.Job{{Name: "whole", State: view.Idle}}
+	for i := range 150 {
+		row := view.Job{Name: fmt.Sprintf("split-%d", i), State: view.Idle, Shard: &view.Shard{Index: i, Of: 150, Whole: "split"}}
+		if i == 77 {
+			row.State, row.Trouble = view.Failing, true
+		}
+		rows = append(rows, row)
+	}
+	page, matched := parsed(t, "whole=true&sort=trouble").page(rows, time.Time{})
+	if matched != 2 || page[0].Name != "split-77" || page[0].Parts[view.Idle] != 149 || page[0].Parts[view.Failing] != 1 || page[1].Parts != nil {
+		t.Errorf("got %d rows, the first %s with %v", matched, page[0].Name, page[0].Parts)
+	}
+	for text, want := range map[string]int{"of=split": 150, "of=split&limit=9": 9, "of=whole": 0, "": 100} {
+		if page, _ := parsed(t, text).page(rows, time.Time{}); len(page) != want {
+			t.Errorf("%q: got %d rows, want %d", text, len(page), want)
+		}
+	}
+}
+
+// A token that is made for a process opens what an admin's does, by a cookie of its port, and its address is on this machine.
+func TestTokenOfOneProcess(t *testing.T) {
+	guard := NewGuard(&app.Settings{App: "demo", Addr: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+	r := httptest.NewRequest("GET", "/", nil)
+	if got := guard.changes(r); got != accessOff || !strings.Contains(guard.howTo(r), "SOLOIST_ADMIN_TOKEN") {
+		t.Errorf("before: got %s, %s", got, guard.howTo(r))
+	}
+	address := guard.MakeToken(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8093})
+	token, ok := strings.CutPrefix(address, "http://127.0.0.1:8093/#token=")
+	if !ok || len(token) < 26 {
+		t.Fatalf("got the address %s", address)
+	}
+	if got := guard.changes(r); got != accessNo || !strings.Contains(guard.howTo(r), "#token=") || strings.Contains(guard.howTo(r), token) {
+		t.Errorf("without it: got %s, %s", got, guard.howTo(r))
+	}
+	w := httptest.NewRecorder()
+	(&pages{guard: guard}).signIn(w, signInOf(token))
+	cookies := w.Result().Cookies()
+	if len(cookies) != 1 || cookies[0].Name != "soloist-demo-8093" || strings.Contains(cookies[0].String(), token) {
+		t.Fatalf("got %d, %q", w.Code, cookies)
+	}
+	r.AddCookie(cookies[0])
+	if got := guard.changes(r); got != accessYes || guard.howTo(r) != "" || guard.nameOf(r) == "" {
+		t.Errorf("with it: got %s, %s", got, guard.howTo(r))
+	}
+	other := NewGuard(&app.Settings{App: "demo", Addr: "127.0.0.1:0"}, slog.New(slog.DiscardHandler))
+	other.MakeToken(&net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8093})
+	if got := other.changes(r); got != accessNo {
+		t.Errorf("the next process of the port: got %s", got)
+	}
+}
+
+func signInOf(token string) *http.Request {
+	r := httptest.NewRequest("POST", "/", strings.NewReader(fmt.Sprintf(`{"token": %q, "name": ""}`, token)))
+	r.Header.Set("Content-Type", "application/json")
+	return r
 }

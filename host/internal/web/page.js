@@ -42,29 +42,44 @@
     if (!document.hidden) for (const node of document.querySelectorAll('time[data-form]')) set(node, forms[node.dataset.form](Date.parse(node.dateTime)));
   }, 1000);
 
-  // Which part of the page is shown. The path is .../ or .../jobs/NAME, perhaps below a prefix of a proxy.
-  const base = location.pathname.replace(/jobs\/[^/]*$/, '').replace(/[^/]*$/, '');
+  // Which part of the page is shown. The path is .../, .../jobs/NAME, .../shards/NAME or .../runs/ID, perhaps
+  // below a prefix of a proxy.
+  const base = location.pathname.replace(/(?:jobs|shards|runs)\/[^/]*$/, '').replace(/[^/]*$/, '');
   const api = base + 'api/v1';
-  const view = { job: null, q: '', trouble: false, sort: 'name', offset: 0 };
+  const view = { job: null, run: null, of: null, q: '', trouble: false, is: '', sort: 'trouble', offset: 0 };
   const route = () => {
-    const match = location.pathname.slice(base.length).match(/^jobs\/([^/]+)$/);
-    view.job = match ? decodeURIComponent(match[1]) : null;
+    const match = location.pathname.slice(base.length).match(/^(jobs|shards|runs)\/([^/]+)$/) || [];
+    const name = match[2] ? decodeURIComponent(match[2]) : null;
+    view.run = match[1] === 'runs' ? name : null;
+    view.of = match[1] === 'shards' ? name : null;
+    view.job = view.of ? null : view.run ? view.run.split('@')[0] : name;
     const given = new URLSearchParams(location.search);
     view.q = given.get('q') || '';
     view.trouble = given.get('trouble') === 'true';
-    view.sort = given.get('sort') || 'name';
+    view.is = given.get('is') || '';
+    view.sort = given.get('sort') || 'trouble';
     view.offset = +given.get('offset') || 0;
   };
   const query = () => {
     const out = new URLSearchParams();
     if (view.q) out.set('q', view.q);
     if (view.trouble) out.set('trouble', 'true');
-    if (view.sort !== 'name') out.set('sort', view.sort);
+    if (view.is) out.set('is', view.is);
+    if (view.sort !== 'trouble') out.set('sort', view.sort);
     if (view.offset) out.set('offset', view.offset);
+    return out.toString();
+  };
+  const wanted = () => { // of the list or of shards
+    const out = new URLSearchParams(view.of ? { of: view.of } : query());
+    out.set('sort', view.sort);
+    if (!view.of) out.set('whole', 'true');
     return out.toString();
   };
   const withQuery = (path, text) => text ? path + '?' + text : path;
   const jobPath = (name) => base + 'jobs/' + encodeURIComponent(name);
+  const shardsPath = (name) => base + 'shards/' + encodeURIComponent(name);
+  const runPath = (id) => base + 'runs/' + encodeURIComponent(id).replace(/%40/g, '@').replace(/%3A/g, ':');
+  const runLink = (id, text) => el('a', { href: runPath(id), 'data-local': '' }, text);
   const go = (path, focus) => { history.pushState(null, '', path); route(); shown = null; connect(); if (focus) focusNext = true; };
   let focusNext = false;
   addEventListener('popstate', () => { route(); shown = null; focusNext = true; connect(); });
@@ -74,20 +89,23 @@
     e.preventDefault();
     go(a.getAttribute('href'), true);
   });
-  for (const id of ['home', 'back']) { $(id).href = base; $(id).dataset.local = ''; }
+  for (const id of ['home', 'back', 'shards-back', 'run-back']) { $(id).href = base; $(id).dataset.local = ''; }
 
   // News come by a stream. Where it does not work, as behind a proxy that waits for the end of an answer, they are asked for.
   const pollTime = 5000, silence = 25000, streamAgain = 60000;
   let source = null, timer = 0, heard = 0, streamless = 0, turn = 0;
   const link = (text, kind) => { set($('link'), text); $('link').className = 'link ' + kind; };
+  let ill = ''; // what keeps the news from being good
+  const wellLink = (text) => ill ? link(ill, ill === farStore ? 'off' : 'old') : link(text, 'live');
+  const farStore = 'storage out of reach';
   const disconnect = () => { turn++; if (source) source.close(); source = null; clearTimeout(timer); };
   const connect = () => {
     disconnect();
     if (document.hidden) return;
     if (Date.now() < streamless || !window.EventSource) { poll(); return; }
     heard = Date.now();
-    const s = source = new EventSource(api + '/' + withQuery('stream', view.job ? 'job=' + encodeURIComponent(view.job) : query()));
-    const hear = (f) => (e) => { if (s !== source) return; heard = Date.now(); link('live', 'live'); f(JSON.parse(e.data)); };
+    const s = source = new EventSource(api + '/' + withQuery('stream', view.job ? 'job=' + encodeURIComponent(view.job) : wanted()));
+    const hear = (f) => (e) => { if (s !== source) return; heard = Date.now(); f(JSON.parse(e.data)); wellLink('live'); };
     s.addEventListener('news', hear(render));
     s.addEventListener('beat', hear((beat) => { ahead = Date.now() - Date.parse(beat.time); }));
     s.onerror = () => {
@@ -107,10 +125,10 @@
   const poll = async () => {
     const mine = turn; // after disconnect the answer is not wanted: the sign-in form may be there by then
     try {
-      const answer = await ask(view.job ? '/jobs/' + encodeURIComponent(view.job) : withQuery('/jobs', query()));
+      const answer = await ask(view.job ? '/jobs/' + encodeURIComponent(view.job) : withQuery('/jobs', wanted()));
       if (mine !== turn) return;
       if (answer.status === 401) { showSignIn(); return; }
-      if (answer.ok) { link('refreshed every 5 s', 'live'); render(answer.body); }
+      if (answer.ok) { render(answer.body); wellLink('refreshed every 5 s'); }
       else { link('refused', 'off'); if (!shown || answer.status === 404 || answer.status === 400) wrong(answer.body.error); }
     } catch (err) {
       if (mine !== turn) return;
@@ -153,26 +171,36 @@
 
   const tones = { succeeded: 'good', failed: 'bad', stalled: 'bad', abandoned: 'wait', missed: 'wait', cancelled: 'wait', skipped: 'none' };
   const timedOut = (j) => !!j.timesOut && Date.parse(j.timesOut) < now();
-  const stateTone = (j) => j.trouble || timedOut(j) ? 'bad' : ({ armed: 'busy', running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait' })[j.state] || 'none';
+  const stateTone = (j) => j.trouble || timedOut(j) ? 'bad' : ({ armed: 'busy', running: 'busy', stopping: 'busy', interrupted: 'wait', waiting: 'wait', unknown: 'wait', 'no record': 'wait', paused: 'wait' })[j.state] || (resting(j) ? 'wait' : 'none');
+  const resting = (j) => j.state === 'paused' || !!j.pause; // its ticks are skipped
+  const skippedText = (j) => {
+    const s = j.skipped, kept = (j.recent || []).filter((o) => o.status === 'skipped' && o.reason === 'paused'); // the record has those of a pause by settings
+    const n = s ? s.count : kept.reduce((sum, o) => sum + (o.count || 1), 0);
+    return n ? (s && s.more ? 'more than ' : '') + counted(n, 'tick') + ' skipped' : 'no tick skipped yet';
+  };
+  const skippedTicks = (j) => j.skipped ? j.skipped.ticks : (j.recent || []).filter((o) => o.status === 'skipped' && o.reason === 'paused' && o.at).slice(0, 10).map((o) => o.at);
   const stateText = (j) => j.state === 'failing' ? 'failing ×' + j.failures : j.state + (j.failures ? ', failing ×' + j.failures : '');
 
-  const stateNodes = (j) => [
+  const stateNodes = (j, brief) => [
     el('span', { class: 'state tone-' + stateTone(j) }, stateText(j)),
     j.here ? ' here' : null,
-    j.replica ? el('small', {}, 'on ' + j.replica, j.attempt > 1 ? ', attempt ' + j.attempt : null) : null,
-    j.claimed ? el('small', {}, timed(j.lost || j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null) : null,
+    (j.replica || j.claimed) && !brief ? el('small', {}, j.replica ? 'on ' + j.replica + (j.attempt > 1 ? ', attempt ' + j.attempt : '') + ', ' : null,
+      ...(j.claimed ? [timed(j.lost || j.claimed, 'since'), j.tick ? ', tick ' + stamp(j.tick) : null] : []),
+      ...(j.progress ? [', ' + (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')] : [])) : null,
     timedOut(j) ? el('small', { class: 'tone-bad' }, timed(j.timesOut, 'over')) : null,
-    j.progress ? el('small', {}, (j.progress.note || 'heartbeat') + ', ', timed(j.progress.at, 'ago')) : null,
     j.begins ? el('small', {}, 'begins ' + stamp(j.begins)) : null,
     j.over ? el('small', {}, 'over since ' + stamp(j.over)) : null,
     j.waits ? el('small', {}, 'after unlock, until about ' + stamp(j.waits)) : null,
     j.pause ? el('small', {}, 'paused by ' + (j.pause.by || 'itself') + (j.pause.reason ? ': ' + j.pause.reason : '') + ', ', timed(j.pause.at, 'ago'), j.pause.until ? ', until ' + stamp(j.pause.until) : '') : null,
+    resting(j) && !j.everyReplica && j.kind === 'job' ? el('small', { class: 'tone-wait' }, skippedText(j)) : null,
     j.ordered ? el('small', {}, counted(j.ordered, 'run') + ' ordered') : null,
     j.late ? el('small', { class: 'tone-bad' }, 'late since ' + stamp(j.late.since) + (j.late.count > 1 ? ' with ' + j.late.count + ' ticks' : '')) : null,
     j.error ? el('small', { class: 'tone-bad' }, j.error) : null,
     ...(j.differs || []).map((text) => el('small', {}, text)),
   ];
-  const outcomeText = (o) => (o.count > 1 ? o.count + ' ' : '') + o.status + (o.seconds ? ' in ' + took(o.seconds) : '') + (o.reason ? ' (' + o.reason + ')' : '');
+  const stateKey = (j) => JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.lost, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause,
+    j.ordered, j.late, j.error, j.differs, resting(j) && skippedText(j)]);
+  const outcomeText = (o, brief) => (o.count > 1 ? o.count + ' ' : '') + o.status + (o.seconds ? ' in ' + took(o.seconds) : '') + (o.reason && !brief ? ' (' + o.reason + ')' : '');
   const strip = (recent) => {
     const counts = {};
     for (const o of recent) counts[o.status] = (counts[o.status] || 0) + 1;
@@ -210,6 +238,7 @@
   // The app, above all.
   const renderApp = (a) => {
     ahead = Date.now() - Date.parse(a.time);
+    ill = a.storage ? farStore : a.note ? 'not the latest news' : '';
     set($('home'), a.name);
     set($('facts'), counted(a.jobs, 'job') + (a.trouble ? ', ' + a.trouble + ' in trouble' : '') + ' · replica ' + a.replica + ' · ' + a.store);
     set($('version'), [a.version, a.revision].filter(Boolean).join(', '));
@@ -226,12 +255,19 @@
   // The replicas, by what each has written of itself last.
   const replicaTone = (r) => r.state === 'silent' || r.state === 'lost' ? 'wait' : r.state === 'up' && r.health !== 'ok' ? 'bad' : r.state === 'up' ? 'good' : 'none';
   const clock = (skew) => Math.abs(skew) < 0.05 ? '–' : Math.abs(skew).toFixed(1) + ' s ' + (skew > 0 ? 'ahead' : 'behind');
+  const goneAfter = 3600e3;
+  const isGone = (r) => r.state === 'left' && (!r.seen || Date.parse(r.seen) < now() - goneAfter);
   const renderFleet = (a) => {
-    sync($('replicas').tBodies[0], a.replicas, (r) => JSON.stringify(r), (r) => el('tr', {}, el('th', { scope: 'row' }, r.replica + (r.replica === a.replica ? ' (this page)' : '')),
+    const there = a.replicas.filter((r) => !isGone(r)), gone = a.replicas.filter(isGone);
+    sync($('replicas').tBodies[0], there, (r) => JSON.stringify(r), (r) => el('tr', {}, el('th', { scope: 'row' }, r.replica + (r.replica === a.replica ? ' (this page)' : '')),
       el('td', {}, el('span', { class: 'tone-' + replicaTone(r) }, r.state + (r.state === 'up' && r.health !== 'ok' ? ', ' + r.health : '')),
         r.seen ? el('small', {}, 'seen ', timed(r.seen, 'ago')) : null, ...(r.state === 'up' ? r.reasons || [] : []).map((text) => el('small', {}, text))),
       el('td', {}, [r.version, r.revision].filter(Boolean).join(', ') || '–'), el('td', {}, r.platform || '–'), el('td', {}, stamp(r.started)), el('td', {}, clock(r.skew))), () => {});
     set($('fleet-more'), a.moreReplicas ? 'and ' + a.moreReplicas + ' more' : '');
+    $('gone').hidden = !gone.length;
+    set($('gone').firstElementChild, counted(gone.length, 'replica') + ' that left more than an hour ago');
+    sync($('gone').lastElementChild, gone, (r) => JSON.stringify(r), (r) => el('li', {}, r.replica, ' ', el('span', { class: 'help' }, 'seen ', r.seen ? timed(r.seen, 'ago') : 'never',
+      r.version ? ', ' + r.version : '', ', started ' + stamp(r.started))), () => {});
   };
 
   // The locks, and what is done once. To read them is a listing, so they are asked for seldom, while the list is shown.
@@ -255,7 +291,7 @@
     set($('locks-note'), d.locksNote || '');
   };
   const askLocks = async () => {
-    if (document.hidden || !shown || !shown.jobs || Date.now() - lockedAt < locksTime) return;
+    if (document.hidden || !shown || !shown.jobs || view.of || Date.now() - lockedAt < locksTime) return;
     lockedAt = Date.now();
     try {
       const answer = await ask('/locks');
@@ -273,20 +309,43 @@
     return el('tr', { role: 'row' }, el('th', { role: 'rowheader', scope: 'row' }, el('a', { href: jobPath(j.job), 'data-local': '' }, j.job), el('small')),
       cell('State'), cell('Last outcomes'), cell('Durations'), cell('Next tick'));
   };
+  const busy = (j) => ['running', 'stopping', 'armed'].includes(j.state);
+  const calm = (j) => !j.trouble && !timedOut(j) && !resting(j) && !j.parts && !['bad', 'wait'].includes(tones[(j.recent[0] || {}).status]) && (busy(j) || ['idle', 'over', 'each replica'].includes(j.state)); // two lines are enough
+  const partsText = (j) => Object.entries(j.parts).map(([state, n]) => n + ' ' + state).sort().join(', ');
   const updateRow = (tr, j) => {
-    const [name, state, last, durations, next] = tr.children;
-    tr.className = j.trouble ? 'trouble' : '';
-    set(name.lastChild, j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '');
-    replace(state, JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.lost, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
-    const recent = JSON.stringify(j.recent), newest = j.recent[0];
-    replace(last, recent, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
+    const [name, state, last, durations, next] = tr.children, whole = j.parts && j.shard;
+    tr.className = [j.trouble ? 'trouble' : calm(j) ? 'calm' : resting(j) ? 'paused' : '', busy(j) ? 'busy' : ''].join(' ').trim();
+    set(name.firstChild, whole ? j.shard.whole : j.job);
+    attr(name.firstChild, 'href', whole ? shardsPath(j.shard.whole) : jobPath(j.job));
+    set(name.lastChild, (j.kind === 'singleton' ? 'singleton: one replica runs it all the time' : j.schedule || '') + (whole ? ', ' + counted(j.shard.of, 'shard') : ''));
+    const recent = JSON.stringify(j.recent), newest = j.recent[0], why = newest && j.failures && bad(newest) ? newest.reason : ''; // the wide column has it
+    replace(state, stateKey(j) + why + (whole ? JSON.stringify(j.parts) : ''), ...(whole ? [el('span', { class: 'state tone-' + stateTone(j) }, partsText(j))] : stateNodes(j, !!why && !timedOut(j))), // a row stays as high as it is while the job is tried again
+      why ? el('small', { class: 'tone-bad' }, why) : null);
+    replace(last, recent + !!why, newest ? strip(j.recent) : null, newest ? el('small', {}, outcomeText(newest, why) + ', ', newest.at ? timed(newest.at, 'ago') : '') : el('span', { class: 'tone-none' }, '–'));
     replace(durations, recent, ...spark(j.recent));
-    replace(next, (j.next || '') + (j.awaits || ''), j.next ? timed(j.next, 'next') : el('span', { class: 'tone-none' }, '–'), j.next ? el('small', {}, stamp(j.next) + awaits(j)) : null);
+    replace(next, (j.next || '') + (j.awaits || '') + resting(j), ...nextNodes(j));
   };
+  const nextNodes = (j) => !j.next ? [el('span', { class: 'tone-none' }, '–')] : resting(j) ? [el('span', { class: 'tone-wait' }, 'paused')] :
+    [timed(j.next, 'next'), el('small', {}, stamp(j.next) + awaits(j))];
+
+  // How many jobs there are of what an operator looks for first. A tap shows only those, another one all.
+  const looks = { failing: 'failing', running: 'running', late: 'late', paused: 'paused', due: 'due in 1h' };
+  const lookTones = { failing: 'bad', late: 'bad', paused: 'wait', running: 'busy' };
+  const renderLooks = (a) => sync($('looks'), Object.keys(looks), (key) => key, (key) => {
+    const button = el('button', { type: 'button', class: 'look' }, el('strong'), el('span', {}, looks[key]));
+    button.addEventListener('click', () => refine({ is: view.is === key ? '' : key }));
+    return button;
+  }, (button, key) => {
+    const n = (a.looks || {})[key] || 0;
+    set(button.firstChild, String(n));
+    button.firstChild.className = n ? 'tone-' + (lookTones[key] || 'plain') : 'tone-none';
+    attr(button, 'aria-pressed', String(view.is === key));
+  });
   const renderList = (d) => {
     const shownRows = d.jobs.length, last = d.offset + shownRows;
-    sync($('rows'), d.jobs, (j) => j.job, makeRow, updateRow);
-    set($('count'), d.matched === d.app.jobs ? '' : d.matched + ' of ' + counted(d.app.jobs, 'job'));
+    renderLooks(d.app);
+    sync($('rows'), d.jobs, (j) => j.parts ? j.shard.whole : j.job, makeRow, updateRow);
+    set($('count'), view.q || view.trouble || view.is ? d.matched + ' of ' + counted(d.app.jobs, 'job') : '');
     $('empty').hidden = shownRows > 0;
     set($('empty'), d.app.note || (d.app.jobs ? 'No job matches.' : 'This program has no jobs.'));
     $('pager').hidden = d.matched <= shownRows && d.offset === 0;
@@ -313,14 +372,134 @@
   $('previous').addEventListener('click', () => refine({ offset: Math.max(0, view.offset - 100) }));
   $('next').addEventListener('click', () => refine({ offset: view.offset + 100 }));
 
+  // Why an operator looks at a job: its error first, then what else is known of it.
+  const textLine = (text) => [...text].map((c) => c === '\n' ? c : plain(c)).join('');
+  const errorText = (text) => { const pre = el('pre', { class: 'what' }); pre.textContent = textLine(text); return pre; };
+  const listed = (...pairs) => el('dl', { class: 'facts-list' }, ...pairs.filter((p) => p[1]).flatMap(([name, ...value]) => [el('dt', {}, name), el('dd', {}, ...value)]));
+  const triesOf = (j) => { const set = (j.settings || []).find((x) => x.name === 'Retry.MaxTries'); return set ? 'up to ' + set.value + ' for each tick' : 'one for each tick'; };
+  const causes = (j, a) => {
+    const all = [], f = j.failing, replica = (name) => (a.replicas || []).find((r) => r.replica === name);
+    if (f) {
+      all.push(['bad', 'The last run ' + (f.status === 'stalled' ? 'has stalled' : 'has failed'), errorText(f.error || f.status),
+        listed(['Failing since', stamp(f.since) + (f.before ? ' or before, ' : ', '), timed(f.since, 'ago')],
+          ['Last success', ...(f.succeeded ? [stamp(f.succeeded) + ', ', timed(f.succeeded, 'ago')] : ['none'])],
+          ['Failures', j.failures + ' in a row'], ['Tries', triesOf(j) + (f.attempt > 1 ? ', attempt ' + f.attempt : '')],
+          ['Replicas', f.replicas.map((name) => name + (replica(name) ? ' (' + replica(name).state + ')' : '')).join(', ') || '–'],
+          ['Last run', f.run ? runLink(f.run, 'all that is known of it') : ''])]);
+    }
+    if (timedOut(j)) {
+      all.push(['bad', 'The run goes on after its time-out', listed(['Since', timed(j.timesOut, 'over')], ['Replica', j.replica || '–'], ['Run', j.run ? runLink(j.run, 'all that is known of it') : '']),
+        el('p', {}, 'Its work ignores its context, or waits. Unlock lets another replica go on; only a restart of this one ends the work.')]);
+    }
+    if (j.state === 'stalled' && !f) all.push(['bad', 'The run was given up, and is not known to have ended', listed(['Replica', j.replica || '–'])]);
+    if (j.error) all.push(['bad', j.state === 'unknown' ? 'The store does not answer' : 'Nothing of it runs', errorText(j.error)]);
+    if (j.late) {
+      all.push(['bad', 'Late', listed(['Late since', stamp(j.late.since) + ', ', timed(j.late.since, 'ago')], ['Ticks', counted(j.late.count, 'tick') + ' without a success in time, the newest ' + stamp(j.late.tick)],
+        ['Now', ...(j.run && j.claimed ? [j.state + (j.replica ? ' on ' + j.replica : '') + ' ', timed(j.claimed, 'since'), ', ', runLink(j.run, 'the run')] : [''])])]);
+    }
+    if (j.state === 'interrupted') {
+      const r = replica(j.runner);
+      all.push(['wait', 'The replica of the run is gone', listed(['Replica', (j.runner || '–') + (r ? ' (' + r.state + ')' : '')], ['Last sign', ...(j.lost ? [timed(j.lost, 'ago')] : ['–'])],
+        ['Run', j.run ? runLink(j.run, 'all that is known of it') : '']), el('p', {}, 'Another replica settles it, if one is up.')]);
+    }
+    if (resting(j)) {
+      const p = j.pause, ticks = skippedTicks(j);
+      all.push(['wait', p ? 'Paused by ' + (p.by || 'itself') : 'Paused by the settings of replicas', p && p.reason ? errorText(p.reason) : null,
+        listed(...(p ? [['Since', stamp(p.at) + ', ', timed(p.at, 'ago')], ['Until', p.until ? stamp(p.until) : 'it is resumed']] : []),
+          ['Skipped', ...(j.everyReplica || j.kind !== 'job' ? [''] : [skippedText(j) + (ticks.length ? ', the last at ' : ''),
+            ...ticks.slice(0, 5).flatMap((at, i) => [i ? ', ' : '', el('time', { datetime: at }, stamp(at))])])])]);
+    }
+    return all;
+  };
+  const renderCause = (d) => {
+    const j = d.job, all = causes(j, d.app);
+    $('cause').hidden = !all.length;
+    replace($('cause'), JSON.stringify([stateKey(j), j.failing, j.settings, j.run, (d.app.replicas || []).map((r) => [r.replica, r.state]), all.length]),
+      ...all.map(([tone, title, ...nodes]) => el('div', { class: 'cause ' + tone }, el('h2', {}, title), ...nodes)));
+  };
+
+  // What has become of the last orders, where they were given.
+  const answerTime = 15 * 60e3;
+  const orderNames = { run: 'Run', pause: 'Pause', resume: 'Resume', cancel: 'Cancellation', 'step-down': 'Step-down', backfill: 'Backfill', 'cancel-backfill': 'End of the backfill' };
+  let given = null; // the order that was given last, which may not be in the news yet
+  const answerNodes = (o, j) => [el('strong', {}, orderNames[o.kind] || o.kind), ' ordered by ' + o.by + ', ', timed(o.at, 'ago'), ...orderState(o, j)];
+  const orderState = (o, j) => {
+    if (o.kind === 'run' && o.state === 'waiting') return [': ', el('span', { class: 'tone-wait' }, 'waiting for a replica')];
+    if (o.kind === 'run' && o.state === 'running') return [': ', el('span', { class: 'tone-busy' }, 'running' + (j.replica ? ' on ' + j.replica : '')), ', ', runLink(o.run, 'the run')];
+    if (o.kind === 'run') return [': ', el('span', { class: 'tone-' + (tones[o.state] || 'none') }, o.state || 'over'), ', ', runLink(o.run, 'the run')];
+    if (o.kind === 'backfill' && j.backfill) return [': ' + j.backfill.state + ', ' + j.backfill.done + ' of ' + counted(j.backfill.ticks, 'tick')];
+    return [];
+  };
+  const renderAnswers = (j) => {
+    const fresh = given && given.job === j.job && !j.orders.some((o) => o.id === given.id) ? [{ state: given.kind === 'run' ? 'waiting' : '', ...given }] : [];
+    const all = [...fresh, ...j.orders].filter((o) => o.state === 'waiting' || o.state === 'running' || now() - Date.parse(o.at) < answerTime).slice(0, 3);
+    $('answers').hidden = !all.length;
+    sync($('answers'), all, (o) => o.id, () => el('li'), (li, o) => replace(li, JSON.stringify([o.state, o.state === 'running' && j.replica, o.kind === 'backfill' && j.backfill]), ...answerNodes(o, j)));
+  };
+
+  // The shards of one job: a cell for each.
+  const renderShards = (d) => {
+    const all = d.jobs.filter((j) => j.shard).sort((a, b) => a.shard.index - b.shard.index), counts = {};
+    for (const j of all) counts[stateText(j)] = (counts[stateText(j)] || 0) + 1;
+    set($('shards-title'), view.of);
+    set($('shards-facts'), all.length ? counted(all.length, 'shard') + ': ' + Object.entries(counts).map(([state, n]) => n + ' ' + state).join(', ') + (all[0].schedule ? ' · ' + all[0].schedule : '') :
+      d.app.note || 'No job or singleton of this name has shards.');
+    sync($('cells'), all, (j) => j.job, (j) => el('li', {}, el('a', { href: jobPath(j.job), 'data-local': '' })), (li, j) => {
+      li.firstChild.className = 'cell-' + stateTone(j);
+      replace(li.firstChild, stateKey(j) + (j.recent[0] || {}).status, el('strong', {}, String(j.shard.index)), el('span', {}, stateText(j)), el('small', {}, j.replica ? 'on ' + j.replica : (j.recent[0] || {}).status || '–'));
+    });
+  };
+
+  // One run: what the record has of it, and the log.
+  const single = { run: '', asked: 0, got: null };
+  const settled = 120e3; // by then all that is known of a run is in the log
+  const renderRun = (d) => {
+    const j = d.job, known = j.history.filter((f) => f.id === view.run), order = j.orders.find((o) => o.run === view.run);
+    if (single.run !== view.run) Object.assign(single, { run: view.run, asked: 0, got: null });
+    const all = single.got && single.got.length >= known.length ? single.got : known, live = j.run === view.run;
+    set($('run-title'), 'Run ' + view.run);
+    set($('run-job'), j.job);
+    attr($('run-job'), 'href', jobPath(j.job));
+    replace($('run-now'), live + stateKey(j), ...(live ? stateNodes(j) : []));
+    const waits = order && order.state === 'waiting';
+    set($('run-facts'), (order ? 'Ordered by ' + order.by + ' at ' + stamp(order.at) + (order.reason ? ': ' + order.reason : '') + '. ' : '') + (waits ? 'It waits for a replica.' :
+      all.length || live ? '' : 'Nothing is known of it: it has not begun, or the record and the log have it no more.'));
+    sync($('attempts'), all, (f) => JSON.stringify([f.token, f.status, f.end, !!f.detail]), (f) => attemptOf(j, f), () => {});
+    const last = all[0], fresh = live || waits || !last || now() - Date.parse(last.end || last.start || last.tick) < settled;
+    if (!single.asked || fresh && Date.now() - single.asked > pastPace) askRun(j.job);
+  };
+  setInterval(() => { if (!document.hidden && view.run && shown && shown.job) renderRun(shown); }, 1000);
+  const bad = (f) => ['failed', 'stalled', 'abandoned'].includes(f.status);
+  const attemptOf = (j, f) => {
+    const words = f.status + (f.attempt > 1 ? ', attempt ' + f.attempt : ''), tone = { good: 'good', bad: 'bad', wait: 'wait' }[tones[f.status]] || 'none';
+    return el('div', { class: 'cause ' + tone }, el('h2', {}, words), f.reason ? errorText(f.reason) : null,
+      listed(['Tick', f.tick ? span(f) : ''], ['Start', f.start ? stamp(f.start) : ''], ['End', f.end ? stamp(f.end) : ''], ['Took', f.start && f.end ? took(seconds(f)) : ''],
+        ['Attempt', f.attempt ? String(f.attempt) : ''], ['Replica', f.replica || ''], ['Fencing token', f.token ? String(f.token) : ''], ['By hand', f.request || '']),
+      f.detail ? el('h3', {}, 'All that is known of the failure') : null, f.detail ? errorText(f.detail) : null, notRun(f) ? whyOf(j.job, f.tick) : null);
+  };
+  const askRun = async (job) => {
+    const run = single.run;
+    single.asked = Date.now();
+    try {
+      const answer = await ask('/jobs/' + encodeURIComponent(job) + '/history?' + new URLSearchParams({ run }));
+      if (single.run !== run || !answer.ok) return; // what the record has is shown
+      single.got = answer.body.outcomes;
+    } catch (err) { return; /* the stream tells that, too */ }
+    if (shown && shown.job && view.run === run) renderRun(shown);
+  };
+
   // One job.
   const fact = (name, ...value) => [el('dt', {}, name), el('dd', {}, ...value)];
   const renderJob = (d) => {
     const j = d.job, o = j.outlook;
     set($('job-title'), j.job);
     $('job-title').className = j.trouble ? 'trouble' : '';
-    replace($('job-state'), JSON.stringify([j.state, j.failures, j.here, j.replica, j.attempt, j.claimed, j.lost, j.tick, timedOut(j), j.progress, j.begins, j.over, j.waits, j.pause, j.ordered, j.late, j.error, j.differs]), ...stateNodes(j));
-    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, j.begins, j.over, j.awaits, j.backfill, j.counts, j.checkpoint, j.token, j.lease]),
+    $('up').hidden = !j.shard;
+    if (j.shard) { set($('up'), 'All ' + j.shard.of + ' shards of ' + j.shard.whole); attr($('up'), 'href', shardsPath(j.shard.whole)); }
+    renderCause(d);
+    renderAnswers(j);
+    replace($('job-state'), stateKey(j), ...stateNodes(j));
+    replace($('job-facts'), JSON.stringify([j.kind, j.schedule, o, j.next, resting(j), j.begins, j.over, j.awaits, j.backfill, j.counts, j.checkpoint, j.token, j.lease]),
       ...fact('Schedule', j.kind === 'singleton' ? 'always, on one replica' : j.schedule || '–'),
       ...(o ? [...fact('As cron', o.text), ...fact('Time zone', o.zone)] : []),
       ...(o && o.leftOut ? fact('Excluded days', o.leftOut.map((x) => x.day + ' ' + (x.movedTo ? 'moved to ' + x.movedTo : 'left out') + ', ' + (x.only ? 'no day of ' : 'a day of ') + x.by.join(', ')).join('; ')) : []),
@@ -328,16 +507,19 @@
       ...(j.over ? fact('Over since', stamp(j.over)) : []),
       ...(o && o.warnings.length ? fact('Note', o.warnings.join('; ')) : []),
       ...(j.backfill ? fact('Backfill', backfilled(j.backfill)) : []),
-      ...(j.next ? fact('Next tick', timed(j.next, 'next'), ', ' + stamp(j.next) + awaits(j)) : []),
+      ...(j.next ? fact('Next tick', ...(resting(j) ? [stamp(j.next) + ', skipped if the job is paused then'] : [timed(j.next, 'next'), ', ' + stamp(j.next) + awaits(j)])) : []),
       ...fact('Outcomes', Object.entries(j.counts || {}).map(([status, n]) => n + ' ' + status).join(', ') || '–'),
       ...fact('Checkpoint', j.checkpoint ? j.checkpoint.toLocaleString('en') + ' bytes' : 'none'),
       ...(j.token ? fact('Fencing token', String(j.token)) : []),
       ...(j.lease ? fact('Lease', j.lease) : []));
+    $('settings-title').hidden = !(j.settings || []).length;
+    replace($('settings'), JSON.stringify(j.settings), ...(j.settings || []).flatMap((x) => fact(x.name, x.value === 'true' ? 'yes' : x.value)));
     renderPast(d);
     $('orders-title').hidden = $('orders').hidden = !j.orders.length;
-    sync($('orders').tBodies[0], j.orders, (x) => x.id, (x) => el('tr', {}, el('td', {}, stamp(x.at)), el('td', {}, x.by), el('td', {}, x.kind + (x.until && x.kind === 'pause' ? ' until ' + stamp(x.until) : '')), el('td', {}, x.reason || '–')), () => {});
+    sync($('orders').tBodies[0], j.orders, (x) => x.id, (x) => el('tr', {}, el('td', {}, stamp(x.at)), el('td', {}, x.by), el('td', {}, x.run ? runLink(x.run, x.kind) : x.kind, x.until && x.kind === 'pause' ? ' until ' + stamp(x.until) : ''), el('td', {}, x.reason || '–')), () => {});
     $('ticks-title').hidden = !o;
-    sync($('ticks'), o ? o.ticks : [], (t) => t.tick, (t) => el('li', {}, stamp(t.tick) + ' ', el('span', { class: 'help' }, o.zone === 'UTC' ? '' : t.local.slice(0, 19).replace('T', ' ') + ' in ' + o.zone + ' ', '(', timed(t.tick, 'next'), ')', t.clock ? ', ' + t.clock : '', t.movedFrom ? ', moved from ' + t.movedFrom : '')), () => {});
+    sync($('ticks'), o ? o.ticks : [], (t) => t.tick + resting(j), (t) => el('li', {}, el('time', { datetime: t.tick }, stamp(t.tick)), ' ', el('span', { class: 'help' },
+      o.zone === 'UTC' ? '' : t.local.slice(0, 19).replace('T', ' ') + ' in ' + o.zone + ' ', ...(resting(j) ? [] : ['(', timed(t.tick, 'next'), ')']), t.clock ? ', ' + t.clock : '', t.movedFrom ? ', moved from ' + t.movedFrom : '')), () => {});
     const record = j.record ? JSON.stringify(j.record, null, 2).replace(hidden, (c) => c === '\n' ? c : plain(c)) : 'There is none.';
     if ($('record').textContent !== record) $('record').textContent = record;
     renderActions(d);
@@ -376,9 +558,9 @@
     return box;
   };
   const makePast = (f) => f.lost ? el('tr', {}, el('td', { class: 'gap', colspan: 7 }, 'Outcomes before this may be lost.')) :
-    el('tr', {}, el('td', {}, span(f) + (f.request ? ', by hand: ' + f.request : '')),
+    el('tr', {}, el('td', {}, f.id ? runLink(f.id, span(f)) : span(f), f.request ? ', by hand: ' + f.request : ''),
       el('td', {}, el('span', { class: 'tone-' + (tones[f.status] || 'none') }, f.status), f.reason ? el('small', {}, f.reason) : null,
-        notRun(f) ? whyOf(past.job, f.tick) : f.id && f.token && ['failed', 'stalled', 'abandoned'].includes(f.status) ? whole(f) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
+        notRun(f) ? whyOf(past.job, f.tick) : f.id && f.token && bad(f) ? whole(f) : null), el('td', {}, f.attempt ? String(f.attempt) : '–'), el('td', {}, f.replica || '–'),
       el('td', {}, f.start ? stamp(f.start) : '–'), el('td', {}, f.start && f.end ? took(seconds(f)) : '–'), el('td', {}, f.token ? String(f.token) : '–'));
   const seconds = (f) => f.start && f.end ? Math.max(0, Date.parse(f.end) - Date.parse(f.start)) / 1000 : 0;
   const renderPast = (d) => {
@@ -442,6 +624,10 @@
       risk: 'Nothing of the job starts any more, 8 s from now at the latest. Ticks are skipped, and are not made up for. A run under way goes on.' },
     { key: 'resume', label: 'Resume', when: (j) => j.pause, everywhere: true, fields: [why], risk: 'The job runs again from its next tick on. Ticks of the pause stay skipped.' },
     { key: 'cancel', label: 'Cancel the run', when: runs, danger: true, fields: [why], risk: 'The context of the run ends, and its tick is not run again. What it has done so far stays done. A run that ignores its context goes on.' },
+    { key: 'backfill', label: 'Run ticks again', when: (j) => j.kind === 'job' && !(j.backfill && ['waiting', 'running'].includes(j.backfill.state)), plan: true,
+      fields: [{ name: 'from', label: 'From', example: '24h, 7d or 2026-12-24T08:00Z', time: true, required: true }, { name: 'to', label: 'To (empty: now)', example: '2026-12-24T09:00Z', time: true },
+        { name: 'all', label: 'All ticks, also those that have succeeded', type: 'checkbox' }, { name: 'parallel', label: 'At a time (empty: one)', type: 'number' }, why],
+      risk: 'Ticks of the past are run again, in their order: those that were missed, or all. Their effects come once more. Preview them first.' },
     { key: 'cancel-backfill', label: 'Cancel the backfill', when: (j) => j.backfill && ['waiting', 'running'].includes(j.backfill.state), danger: true, fields: [why], risk: 'No further tick of it is run, and the context of its run ends. What was run stays done.' },
     { key: 'step-down', label: 'Step down', when: runs, fields: [why], risk: 'The run ends, as at a stop of its replica, and another replica may run its tick again. A job that keeps no checkpoint loses its work so far.' },
     { key: 'unlock', label: 'Unlock', when: (j) => j.lease === 'leased' || j.lease === 'breaking', danger: true, risk: 'For a holder that hangs: its lease ends when it expires, and another replica follows after that. A holder that is well loses its run, and its process may be ended.' },
@@ -450,50 +636,84 @@
   const spanForm = /^(?:\d+(?:\.\d+)?\s*[smhd]\s*)+$/;
   const dateForm = /^\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d))?$/;
   const dayOf = (at) => new Date(at || 0).toISOString().slice(0, 10);
-  const instant = (text) => { // a span from now on, a date in UTC, or a time with its zone: the browser's zone is none of the page's
+  const instant = (text, what, sign) => { // a span from now on or ago, a date in UTC, or a time with its zone: the browser's zone is none of the page's
     const day = text.slice(0, 10);
     let at = NaN;
-    if (spanForm.test(text)) at = [...text.matchAll(/([\d.]+)\s*([smhd])/g)].reduce((sum, [, n, unit]) => sum + n * spans[unit], now());
+    if (spanForm.test(text)) at = [...text.matchAll(/([\d.]+)\s*([smhd])/g)].reduce((sum, [, n, unit]) => sum + sign * n * spans[unit], now());
     else if (dateForm.test(text) && dayOf(Date.parse(day)) === day) at = Date.parse(text.replace(' ', 'T')); // some browsers take a 30th of February
-    if (Number.isNaN(new Date(at).getTime())) throw new Error('Until is ' + text + ': want a span such as 2h or 3d, a date, or a time with its zone such as 2026-12-24T08:00Z');
+    if (Number.isNaN(new Date(at).getTime())) throw new Error(what + ' is ' + text + ': want a span such as 2h or 3d, a date, or a time with its zone such as 2026-12-24T08:00Z');
     return new Date(at).toISOString();
   };
   const renderActions = (d) => {
-    const j = d.job, possible = d.app.changes === 'yes' ? actions.filter((a) => (a.everywhere || !j.everyReplica) && a.when(j)) : [];
+    const j = d.job, may = d.app.changes === 'yes', possible = actions.filter((a) => (a.everywhere || !j.everyReplica) && a.when(j));
     $('actions').hidden = !possible.length;
     sync($('actions'), possible, (a) => a.key, (a) => {
       const button = el('button', { type: 'button', class: a.danger ? 'danger' : 'quiet' }, a.label + ' …');
       button.addEventListener('click', () => confirm(a, view.job));
       return button;
-    }, () => {});
+    }, (button) => { button.disabled = !may; attr(button, 'aria-describedby', may ? null : 'how'); });
+    $('how').hidden = may;
+    set($('how'), d.app.howTo || '');
   };
   let asking = null;
+  const labelled = (f) => {
+    const input = el('input', { name: f.name, type: f.type || 'text', autocomplete: 'off', required: f.required ? '' : null, maxlength: f.type ? null : 100, min: f.type === 'number' ? 1 : null,
+      max: f.type === 'number' ? 16 : null, placeholder: f.example || null });
+    return f.type === 'checkbox' ? el('label', { class: 'check' }, input, f.label) : el('label', {}, f.label, input);
+  };
   const confirm = (action, job) => {
     asking = { action, job };
     set($('ask-title'), action.label + ': ' + job);
     set($('ask-risk'), action.risk);
-    set($('ask-yes'), action.label);
     set($('ask-error'), '');
     $('ask-yes').disabled = false;
     $('ask-yes').className = action.danger ? 'danger' : '';
-    $('ask-fields').replaceChildren(...(action.fields || []).map((f) => el('label', {}, f.label, el('input', { name: f.name, type: 'text', autocomplete: 'off', required: f.required ? '' : null, maxlength: 100, placeholder: f.example || '' }))));
+    $('ask-fields').replaceChildren(...(action.fields || []).map(labelled));
+    unplanned();
     $('ask').showModal();
   };
+  const unplanned = () => { // a plan is only of what was asked for then
+    if (!asking) return;
+    asking.planned = false;
+    set($('ask-plan'), '');
+    set($('ask-yes'), asking.action.plan ? 'Preview' : asking.action.label);
+  };
+  $('ask-fields').addEventListener('input', unplanned);
   $('ask-no').addEventListener('click', () => $('ask').close());
+  const valuesOf = (action) => {
+    const body = {};
+    for (const f of action.fields || []) {
+      const input = $('ask-fields').querySelector('[name="' + f.name + '"]'), value = input.value.trim();
+      if (f.type === 'checkbox') { if (input.checked) body[f.name] = true; }
+      else if (f.type === 'number') { if (value) body[f.name] = +value; }
+      else if (f.name === 'until') { if (value) body.until = instant(value, 'Until', 1); }
+      else if (f.time) { if (value) body[f.name] = instant(value, f.label.split(' ')[0], -1); }
+      else if (value) body[f.name] = value;
+    }
+    return body;
+  };
   $('ask-form').addEventListener('submit', async (e) => {
     e.preventDefault();
-    const { action, job } = asking, body = { ...action.body };
+    const { action, job, planned } = asking;
+    let body;
     set($('ask-error'), '');
-    try {
-      for (const input of $('ask-fields').querySelectorAll('input')) {
-        const value = input.value.trim();
-        if (value) body[input.name] = input.name === 'until' ? instant(value) : value;
-      }
-    } catch (err) { set($('ask-error'), err.message); return; }
+    try { body = planned || valuesOf(action); } catch (err) { set($('ask-error'), err.message); return; }
+    const preview = action.plan && !planned;
     $('ask-yes').disabled = true;
     try {
-      const answer = await ask('/jobs/' + encodeURIComponent(job) + '/' + action.key, 'POST', body);
-      if (answer.ok) { $('ask').close(); say(action.label + ': ' + answer.body.status + (answer.body.note ? ', ' + answer.body.note : '')); } else set($('ask-error'), answer.body.error || 'Status ' + answer.status);
+      const answer = await ask('/jobs/' + encodeURIComponent(job) + '/' + action.key, 'POST', preview ? { ...body, dryRun: true } : body);
+      if (!answer.ok) { set($('ask-error'), answer.body.error || 'Status ' + answer.status); unplanned(); }
+      else if (preview) {
+        const plan = answer.body.plan;
+        asking.planned = body;
+        set($('ask-plan'), 'It would run ' + counted(plan.ticks, 'tick') + ' again: the first is ' + stamp(plan.first) + ', the last ' + stamp(plan.last) + '.');
+        set($('ask-yes'), 'Run ' + counted(plan.ticks, 'tick') + ' again');
+      } else {
+        $('ask').close();
+        given = answer.body.order || null;
+        if (shown && shown.job && !view.run) renderAnswers(shown.job);
+        say(action.label + ': ' + answer.body.status + (answer.body.note ? ', ' + answer.body.note : ''));
+      }
     } catch (err) { set($('ask-error'), 'There is no connection: it is not known whether this was done.'); }
     $('ask-yes').disabled = false;
   });
@@ -515,8 +735,8 @@
 
   let shown = null;
   const show = (id) => {
-    for (const section of ['signin', 'list', 'job']) $(section).hidden = section !== id;
-    $('fleet').hidden = !(id === 'list' || id === 'job') || !$('replicas').tBodies[0].rows.length;
+    for (const section of ['signin', 'list', 'job', 'shards', 'run']) $(section).hidden = section !== id;
+    $('fleet').hidden = id !== 'list' || !$('replicas').tBodies[0].rows.length;
     $('locked').hidden = id !== 'list' || !hasLocks();
     if (focusNext && id !== 'signin') { focusNext = false; $(id + '-title').focus(); }
   };
@@ -525,11 +745,11 @@
     if (!shown || !!shown.job !== !!d.job) before = null;
     shown = d;
     renderApp(d.app);
-    if (d.job) renderJob(d); else if (d.jobs) renderList(d);
-    show(d.job ? 'job' : view.job ? '' : 'list');
+    if (d.job) (view.run ? renderRun : renderJob)(d); else if (d.jobs) (view.of ? renderShards : renderList)(d);
+    show(d.job ? view.run ? 'run' : 'job' : view.job ? '' : view.of ? 'shards' : 'list');
     tell(d);
     const trouble = d.app.trouble ? '(' + d.app.trouble + ' in trouble) ' : '';
-    document.title = plain(d.job ? (d.job.trouble ? '(' + stateText(d.job) + ') ' : trouble) + d.job.job + ' – ' + d.app.name : trouble + d.app.name);
+    document.title = plain(d.job ? (d.job.trouble ? '(' + stateText(d.job) + ') ' : trouble) + (view.run || d.job.job) + ' – ' + d.app.name : trouble + (view.of ? view.of + ' – ' : '') + d.app.name);
   };
   let late = 0; // how many runs are over their time-outs, of which the server sends no news
   setInterval(() => {
@@ -568,6 +788,18 @@
     location.assign(base);
   });
 
+  // An address that the program has printed at its start has a token, which goes from the address bar at once.
+  const enter = async () => {
+    const token = new URLSearchParams(location.hash.slice(1)).get('token');
+    if (!token) return;
+    history.replaceState(null, '', location.pathname + location.search);
+    try {
+      const answer = await ask('/session', 'POST', { token, name: '' });
+      if (!answer.ok) say(answer.body.error);
+    } catch (err) { say('There is no connection.'); }
+  };
+  addEventListener('hashchange', async () => { await enter(); shown = null; connect(); });
+
   route();
-  connect();
+  enter().then(connect);
 })();

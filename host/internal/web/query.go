@@ -31,10 +31,13 @@ func asked[Q any](w http.ResponseWriter, r *http.Request, parse func(map[string]
 
 // A query is which jobs a list shows, and in what order.
 type query struct {
-	text          string   // in lower case; it is in the name, the schedule, the replica or the note
-	states        []string // one of them; empty: any
-	trouble       bool     // only jobs to look at
-	sort          string   // a key of sorts
+	text          string    // in lower case; it is in the name, the schedule, the replica or the note
+	states        []string  // one of them; empty: any
+	trouble       bool      // only jobs to look at
+	is            view.Look // only such jobs; empty: any
+	of            string    // only the shards of this job; empty: any
+	whole         bool      // the shards of a job are one row
+	sort          string    // a key of sorts
 	reverse       bool
 	offset, limit int
 }
@@ -42,6 +45,7 @@ type query struct {
 // sorts are the orders of a list. Jobs that are equal in one are in the order of their names.
 var sorts = map[string]func(a, b *view.Job) int{
 	"name":     func(a, b *view.Job) int { return 0 },
+	"trouble":  func(a, b *view.Job) int { return cmp.Compare(a.Rank(), b.Rank()) },
 	"state":    func(a, b *view.Job) int { return cmp.Compare(rank(a), rank(b)) },
 	"schedule": func(a, b *view.Job) int { return cmp.Compare(a.Schedule, b.Schedule) },
 	"next":     func(a, b *view.Job) int { return compareTimes(a.Next, b.Next) },
@@ -54,16 +58,25 @@ var sorts = map[string]func(a, b *view.Job) int{
 // mistyped filter would show all jobs.
 func parseQuery(values map[string]string) (q query, err error) {
 	q = query{sort: "name", limit: mostRows}
-	err = readEach(values, "q, state, trouble, sort, offset or limit", map[string]func(value string) error{
+	err = readEach(values, "q, state, trouble, is, of, whole, sort, offset or limit", map[string]func(value string) error{
 		"q":       func(value string) error { q.text = strings.ToLower(value); return nil },
 		"state":   func(value string) error { q.states = strings.Split(value, ","); return nil },
 		"trouble": func(value string) (err error) { q.trouble, err = flagOf("trouble", value); return err },
+		"is":      func(value string) (err error) { q.is, err = lookOf(value); return err },
+		"of":      func(value string) error { q.of = value; return nil }, // a page of shards has them all
+		"whole":   func(value string) (err error) { q.whole, err = flagOf("whole", value); return err },
 		"sort":    func(value string) (err error) { q.sort, q.reverse, err = sortOf(value); return err },
 		"offset":  func(value string) (err error) { q.offset, err = numberOf("offset", value, 0, 1<<31-1); return err },
 		"limit":   func(value string) (err error) { q.limit, err = numberOf("limit", value, 1, mostRows); return err },
 	})
+	if q.of != "" && values["limit"] == "" {
+		q.limit = mostShards
+	}
 	return q, err
 }
+
+// mostShards is how many shards a job can have.
+const mostShards = 256
 
 // readEach reads the parameters of a request, each as it is known; want names them all.
 func readEach(values map[string]string, want string, known map[string]func(value string) error) error {
@@ -86,10 +99,17 @@ func flagOf(name, value string) (bool, error) {
 	return value == "true", nil
 }
 
+func lookOf(value string) (view.Look, error) {
+	if !slices.Contains(view.Looks, view.Look(value)) {
+		return "", fmt.Errorf("is is %q: want failing, running, late, paused or due", format.Brief(value))
+	}
+	return view.Look(value), nil
+}
+
 func sortOf(value string) (key string, reverse bool, err error) {
 	key, reverse = strings.CutPrefix(value, "-")
 	if sorts[key] == nil {
-		return "", false, fmt.Errorf("sort is %q: want name, state, schedule, next, last, took or failures, or one of them after a hyphen for the reverse order", format.Brief(value))
+		return "", false, fmt.Errorf("sort is %q: want name, trouble, state, schedule, next, last, took or failures, or one of them after a hyphen for the reverse order", format.Brief(value))
 	}
 	return key, reverse, nil
 }
@@ -103,24 +123,55 @@ func numberOf(name, value string, least, most int) (int, error) {
 }
 
 // page returns the rows of one page, and how many match in all.
-func (q query) page(rows []view.Job) (page []view.Job, matched int) {
+func (q query) page(rows []view.Job, now time.Time) (page []view.Job, matched int) {
 	var all []*view.Job // a row is large, and there may be thousands
 	for i := range rows {
-		if q.matches(&rows[i]) {
+		if q.matches(&rows[i]) && (q.is == "" || rows[i].Is(q.is, now)) {
 			all = append(all, &rows[i])
 		}
+	}
+	var parts map[string]map[view.State]int
+	if q.whole {
+		all, parts = wholes(all)
 	}
 	slices.SortFunc(all, q.compare)
 	page = []view.Job{}
 	for _, row := range all[min(q.offset, len(all)):min(q.offset+q.limit, len(all))] {
-		page = append(page, row.Whole())
+		whole := row.Whole()
+		if row.Shard != nil {
+			whole.Parts = parts[row.Shard.Whole]
+		}
+		page = append(page, whole)
 	}
 	return page, len(all)
 }
 
+// wholes leaves of the shards of each job the one that an operator should look at first, and counts in which states they are.
+func wholes(all []*view.Job) (few []*view.Job, parts map[string]map[view.State]int) {
+	parts = map[string]map[view.State]int{}
+	place := map[string]int{}
+	for _, row := range all {
+		if row.Shard == nil {
+			few = append(few, row)
+			continue
+		}
+		name := row.Shard.Whole
+		i, known := place[name]
+		switch {
+		case !known:
+			parts[name], place[name] = map[view.State]int{}, len(few)
+			few = append(few, row)
+		case rank(row) < rank(few[i]):
+			few[i] = row
+		}
+		parts[name][row.State]++
+	}
+	return few, parts
+}
+
 func (q query) matches(row *view.Job) bool {
 	switch {
-	case q.trouble && !row.Trouble:
+	case q.trouble && !row.Trouble, q.of != "" && (row.Shard == nil || row.Shard.Whole != q.of):
 		return false
 	case q.states != nil && !slices.Contains(q.states, string(row.State)):
 		return false

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os/user"
 	"reflect"
 	"strconv"
 	"strings"
@@ -37,6 +38,7 @@ type session struct {
 type sessions struct {
 	app    string
 	tokens map[role]string // of the roles
+	port   string          // in the name of the cookie; empty: all ports know each other's sessions
 
 	mu    sync.Mutex
 	ended map[string]time.Time // by id: when it would have expired
@@ -108,7 +110,7 @@ func (all *sessions) over(id string) bool {
 }
 
 // cookieName has the name of the app, since ports of one machine share their cookies.
-func (all *sessions) cookieName() string { return "soloist-" + all.app }
+func (all *sessions) cookieName() string { return "soloist-" + all.app + all.port }
 
 // cookie returns a cookie that scripts cannot read and that browsers do not send for other sites.
 func (all *sessions) cookie(r *http.Request, value string, age int) *http.Cookie {
@@ -141,6 +143,9 @@ func (p *pages) signIn(w http.ResponseWriter, r *http.Request) {
 	switch as := g.sessions.roleBy(in.Token); {
 	case as != nobody:
 		name := format.Brief(in.Name)
+		if account, err := user.Current(); name == "" && g.made && err == nil {
+			name = format.Brief(account.Username)
+		}
 		g.refused.log.Info("signed in over HTTP", caller(r, "role", as, "name", name)...)
 		s := g.sessions.begin(w, r, as, name)
 		Reply(w, http.StatusOK, signedIn{Changes: g.changesAs(as), Until: format.UTC(s.expires)})

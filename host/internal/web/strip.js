@@ -171,9 +171,10 @@ const makeStrip = ({ $, el, attr, set, plain, now, stamp, ask, sync, jobPath, go
   box.addEventListener('scroll', () => { hide(); soon(); }, { passive: true });
   new ResizeObserver(soon).observe(box);
 
-  // The legend has what there is to see.
+  // The legend has what there was to see: what comes and goes, as a run, would move all that is below it.
+  const kinds = new Set('srn');
   const explain = (p) => {
-    const kinds = new Set(), by = new Set();
+    const by = new Set();
     for (const l of order) for (const c of seen(p, l)) { kinds.add(c.what); if (c.by) by.add(c.by); }
     const items = Object.keys(outcomes).filter((what) => kinds.has(what)).map((what) => ({ what, text: outcomes[what] }));
     const names = [...by].sort(), shown = names.slice(0, styles).map((name) => ({ name, text: name }));

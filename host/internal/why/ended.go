@@ -12,21 +12,9 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 )
 
-// Reasons as records have them: also those that other versions have written, so they are texts and no constants of the program
-// that writes them.
-const (
-	paused          = "paused"
-	overlap         = "overlap"
-	group           = "group "
-	scheduleChanged = "the schedule changed"
-	tooMany         = "too many were due"
-	pastDeadline    = "past the starting deadline"
-	died            = "its runner died"
-	unlocked        = "unlocked"
-	stopped         = "stopped"
-	replaced        = "replaced "
-	notRerun        = "not run again"
-)
+// Reasons are compared as texts, and not with the constants of the program that writes them: records also have those that other
+// versions have written.
+const scheduleChanged = "the schedule changed"
 
 // tick answers for a tick of the schedule.
 func (a *asking) tick(tick time.Time) {
@@ -44,17 +32,15 @@ func (a *asking) tick(tick time.Time) {
 		a.know("ticks from before the record are not run")
 	default:
 		a.say(Kept, "the tick has its outcome, which is not kept any more")
-		a.notKept(gap)
+		if n := len(a.Lines); n > 0 {
+			a.know("the oldest outcome that was read is of %s", format.Stamp(format.Moment(&a.Lines[n-1].Outcome)))
+		}
+		a.whyNotKept(gap)
 	}
 }
 
-// notKept says why an outcome is not found.
-func (a *asking) notKept(gap bool) {
-	oldest := time.Time{}
-	if len(a.Lines) > 0 {
-		oldest = format.Moment(&a.Lines[len(a.Lines)-1].Outcome)
-		a.know("the oldest outcome that was read is of %s", format.Stamp(oldest))
-	}
+// whyNotKept says why an outcome is not found.
+func (a *asking) whyNotKept(gap bool) {
 	switch {
 	case gap:
 		a.open("what became of it: outcomes may be lost between those that the log has")
@@ -70,7 +56,7 @@ func (a *asking) notKept(gap bool) {
 func (a *asking) outcomeOf(tick time.Time) (found *event.Outcome, gap bool) {
 	for i := range a.Lines {
 		l := &a.Lines[i]
-		isIn := l.Tick.Equal(tick) || !l.From.IsZero() && tick.After(l.From) && !tick.After(l.Tick)
+		isIn := isOf(&l.Outcome, tick)
 		switch seq := event.BackfillOf(l.Request); {
 		case isIn && seq != 0:
 			a.know("backfill %d has run it again: %s", seq, format.Outcome(&l.Outcome))
@@ -81,6 +67,11 @@ func (a *asking) outcomeOf(tick time.Time) (found *event.Outcome, gap bool) {
 		gap = gap || l.Gap && found == nil && older && l.Tick.After(tick)
 	}
 	return found, gap
+}
+
+// isOf reports whether an outcome is that of a tick, or of a range in which it lies.
+func isOf(o *event.Outcome, tick time.Time) bool {
+	return o.Tick.Equal(tick) || !o.From.IsZero() && tick.After(o.From) && !tick.After(o.Tick)
 }
 
 // ended answers for a tick, or a term, that has its outcome.
@@ -107,7 +98,7 @@ func (a *asking) ended(o *event.Outcome, tick time.Time) {
 	case event.Abandoned:
 		a.abandoned(o)
 	case event.Cancelled:
-		if rest, ok := strings.CutPrefix(o.Reason, replaced); ok {
+		if rest, ok := strings.CutPrefix(o.Reason, "replaced "); ok {
 			a.say(Replaced, "its run was replaced %s", format.Brief(rest))
 			a.know("the job has Overlap: Replace")
 		} else {
@@ -137,15 +128,16 @@ func (a *asking) ran(o *event.Outcome) {
 
 // abandoned answers for a tick whose last run had no end of its own.
 func (a *asking) abandoned(o *event.Outcome) {
+	rest, died := strings.CutPrefix(o.Reason, "its runner died")
 	switch why := o.Reason; {
-	case strings.HasPrefix(why, died):
-		a.say(Died, "it began on %s, whose lease ended without an outcome: the runner died%s", o.Replica, format.Brief(strings.TrimPrefix(why, died)))
+	case died:
+		a.say(Died, "it began on %s, whose lease ended without an outcome: the runner died%s", o.Replica, format.Brief(rest))
 		a.open("why the runner died: the log of %s and its platform may tell", o.Replica)
-	case strings.HasPrefix(why, unlocked):
+	case strings.HasPrefix(why, "unlocked"):
 		a.say(Unlocked, "its job was %s while it ran on %s", format.Brief(why), o.Replica)
-	case strings.HasPrefix(why, stopped):
+	case strings.HasPrefix(why, "stopped"):
 		a.say(Stopped, "it began on %s, which was stopped before the end: %s", o.Replica, format.Brief(why))
-	case strings.HasPrefix(why, notRerun):
+	case strings.HasPrefix(why, "not run again"):
 		a.say(Died, "its run on %s was interrupted, and it was %s", o.Replica, format.Brief(why))
 	default:
 		a.say(Lost, "its run on %s lost its lease: %s", o.Replica, format.Brief(why))
@@ -161,21 +153,22 @@ func (a *asking) skipped(o *event.Outcome, tick time.Time) {
 		a.say(Declined, "its function skipped it: %s", format.Join(format.Brief(o.Reason)))
 		return
 	}
-	if name, ok := strings.CutPrefix(o.Reason, group); ok {
+	if name, ok := strings.CutPrefix(o.Reason, "group "); ok {
 		has := ""
 		if a.Slots > 0 {
 			has = ", which has " + strconv.Itoa(a.Slots) + ","
 		}
-		a.say(GroupFull, "no slot of group %s%s was free until a newer tick was due or its starting deadline had passed", format.Brief(name), has)
+		a.say(GroupFull, "no slot of group %s%s was free until a newer tick was due or its starting deadline had passed",
+			format.Brief(name), has)
 		a.open("which jobs had the slots then: their histories tell")
 		return
 	}
 	switch o.Reason {
-	case paused:
+	case "paused":
 		a.wasPaused(tick)
-	case overlap:
+	case "overlap":
 		if run := a.runAt(tick); run != nil {
-			a.say(Overlap, "the run before%s, took %s", run.words(), run.until())
+			a.overlap("", run)
 			return
 		}
 		a.say(Overlap, "the job was running")
@@ -187,11 +180,12 @@ func (a *asking) skipped(o *event.Outcome, tick time.Time) {
 
 // wasPaused answers for a tick that was skipped for a pause.
 func (a *asking) wasPaused(tick time.Time) {
-	if p := a.pauseAt(tick); p != nil {
-		a.say(p.cause, "the job was paused %s", p.words)
+	if cause, words := a.pauseAt(tick); cause != "" {
+		a.say(cause, "the job was paused %s", words)
 		return
 	}
-	if n, last := a.failuresBefore(tick); n > 0 {
+	n, last := a.failures(func(o *event.Outcome) bool { return o.Tick.Before(tick) })
+	if a.Job.Retry.PauseAfter > 0 && n >= a.Job.Retry.PauseAfter {
 		a.say(PausedItself, "the job had paused itself after %s in a row, the last at %s", format.Plural(n, "failure"), format.Stamp(last))
 		a.know("Retry.PauseAfter is %d", a.Job.Retry.PauseAfter)
 		return
@@ -202,29 +196,6 @@ func (a *asking) wasPaused(tick time.Time) {
 	}
 	a.say(Paused, "the job was paused")
 	a.open("by what: no order to pause it is among those that are kept, and no settings that are known pause it now")
-}
-
-// failuresBefore returns how many runs in a row had failed before a tick if they were enough for the job to pause itself, and
-// when the last one ended.
-func (f *Facts) failuresBefore(tick time.Time) (n int, last time.Time) {
-	for i := range f.Lines {
-		o := &f.Lines[i].Outcome
-		if o.Request != "" || o.Start.IsZero() || !o.Tick.Before(tick) {
-			continue
-		}
-		if o.Status == event.Succeeded {
-			break
-		}
-		if o.Status == event.Failed || o.Status == event.Stalled {
-			if n++; n == 1 {
-				last = o.End
-			}
-		}
-	}
-	if f.Job.Retry.PauseAfter == 0 || n < f.Job.Retry.PauseAfter {
-		return 0, last
-	}
-	return n, last
 }
 
 // predecessor answers for a tick whose reason begins with the name of a job that its job follows.
@@ -241,7 +212,7 @@ func (a *asking) predecessor(reason string, tick time.Time) {
 	a.say(Predecessor, "its predecessor %s did not succeed: it %s", name, format.Brief(what))
 	for i := range st.Record.History {
 		o := &st.Record.History[i]
-		if o.Request == "" && (o.Tick.Equal(tick) || !o.From.IsZero() && tick.After(o.From) && !tick.After(o.Tick)) {
+		if o.Request == "" && isOf(o, tick) {
 			a.know("%s: %s", name, format.Outcome(o))
 			return
 		}
@@ -256,10 +227,10 @@ func (a *asking) missed(o *event.Outcome, tick time.Time) {
 		a.changed(o)
 	case ok && strings.HasSuffix(name, " is not known"):
 		a.say(Predecessor, "the outcome of its predecessor %s had left the record before a replica looked", format.Brief(strings.TrimSuffix(name, " is not known")))
-	case o.Reason == tooMany:
+	case o.Reason == "too many were due":
 		a.say(TooMany, "more ticks were due than are made up for, and this one was too old")
 		a.know("the job has Missed: RunAll")
-	case o.Reason == pastDeadline:
+	case o.Reason == "past the starting deadline":
 		text := "no replica ran it in time"
 		switch {
 		case a.Job.Late.Start > 0:

@@ -14,21 +14,15 @@ import (
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/past"
-	"github.com/soloist-go/soloist/host/internal/presence"
 	"github.com/soloist-go/soloist/internal/desk"
-	"github.com/soloist-go/soloist/internal/record"
 )
 
 // A Source is where facts come from.
 type Source struct {
-	App      *app.App
-	Control  record.Control
-	Replicas presence.Reading
-	Logs     *past.Cache // nil: the record alone
-	Here     Here
-	LeftOut  []string
-
+	App    *app.App
+	Logs   *past.Cache // nil: the record alone
 	Status func(ctx context.Context, job string) (desk.Status, error)
+	Known  Facts // which are the same for each job: the orders, the replicas, what is here, and what of that was not read
 }
 
 // mostSiblings is how many jobs of its group are looked at.
@@ -49,16 +43,16 @@ func Read(ctx context.Context, a *app.App) *Source {
 	var unread error
 	both.Go(func() {
 		if reader := a.Replicas(); reader != nil {
-			s.Replicas, unread = reader.Read(ctx)
+			s.Known.Replicas, unread = reader.Read(ctx)
 		}
 	})
 	control, err := a.Control(ctx)
 	both.Wait()
-	if s.Control = control; err != nil && !errors.Is(err, desk.ErrNoOrders) {
-		s.LeftOut = append(s.LeftOut, "what operators have ordered: "+format.Error(err))
+	if s.Known.Control = control; err != nil && !errors.Is(err, desk.ErrNoOrders) {
+		s.Known.LeftOut = append(s.Known.LeftOut, "what operators have ordered: "+format.Error(err))
 	}
 	if unread != nil {
-		s.LeftOut = append(s.LeftOut, "which replicas were up: "+format.Error(unread))
+		s.Known.LeftOut = append(s.Known.LeftOut, "which replicas were up: "+format.Error(unread))
 	}
 	return s
 }
@@ -81,7 +75,8 @@ func (s *Source) Facts(ctx context.Context, job string, m Moment) *Facts {
 
 // With gathers what is known of a job whose status and outcomes, the newest first, were read.
 func (s *Source) With(ctx context.Context, st desk.Status, lines past.Lines) *Facts {
-	f := &Facts{Now: s.App.Now(), Status: st, Lines: lines, Control: s.Control, Replicas: s.Replicas, Here: s.Here, LeftOut: slices.Clone(s.LeftOut)}
+	f := new(s.Known)
+	f.Now, f.Status, f.Lines, f.LeftOut = s.App.Now(), st, lines, slices.Clone(s.Known.LeftOut)
 	j, err := s.App.Job(st.Name)
 	if err != nil {
 		return f // a singleton
@@ -117,7 +112,8 @@ func (s *Source) addOthers(ctx context.Context, f *Facts) {
 		}
 		f.Siblings = slices.DeleteFunc(f.Siblings, func(name string) bool { return name == f.Status.Name })
 		if len(f.Siblings) > mostSiblings {
-			f.LeftOut = append(f.LeftOut, fmt.Sprintf("how all %d jobs of group %s are: %d were looked at", len(f.Siblings), f.Job.Group, mostSiblings))
+			f.LeftOut = append(f.LeftOut,
+				fmt.Sprintf("how all %d jobs of group %s are: %d were looked at", len(f.Siblings), f.Job.Group, mostSiblings))
 			f.Siblings = f.Siblings[:mostSiblings]
 		}
 		names = append(names, f.Siblings...)

@@ -5,7 +5,6 @@ package why
 import (
 	"cmp"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -156,11 +155,14 @@ func (f *Facts) Of(m Moment) Answer {
 	case m.IsZero():
 		a.newest()
 	case f.Ticks == nil || a.byHand():
-		a.term(m)
+		a.term(m.From)
 	default:
 		a.moment(m)
 	}
-	a.tellNow()
+	now := asking{Facts: f}
+	if now.sayNow(); now.Sentence != a.Sentence { // else the answer is about that
+		a.State = now.Sentence
+	}
 	return a.Answer
 }
 
@@ -175,27 +177,27 @@ func (f *Facts) OfOutcome(o *event.Outcome) Answer {
 func (a *asking) newest() {
 	if a.Ticks != nil {
 		last := a.Ticks.Last(a.Now)
-		if last.After(a.Status.Record.Watermark) && !a.runs(last) && !a.Status.Foreign {
+		if last.After(a.Status.Record.Watermark) && !a.isRunning(last) && !a.Status.Foreign {
 			a.tick(last)
 			return
 		}
 	}
-	for i := range a.Lines {
-		if o := &a.Lines[i].Outcome; (o.Request == "" || a.byHand()) && o.Status != event.Succeeded {
-			a.ended(o, o.Tick)
+	for _, l := range a.Lines {
+		if (l.Request == "" || a.byHand()) && l.Status != event.Succeeded {
+			a.ended(&l.Outcome, l.Tick)
 			return
 		}
 	}
-	a.Cause, a.Sentence = a.now()
+	a.sayNow()
 	if len(a.Lines) > 0 {
 		a.know("no outcome since %s is other than succeeded", format.Stamp(format.Moment(&a.Lines[len(a.Lines)-1].Outcome)))
 	}
 }
 
-// runs reports whether a tick is under way.
-func (f *Facts) runs(tick time.Time) bool {
-	r := &f.Status.Record
-	return r.Run.Status == event.Running && r.Run.Request == "" && r.Run.Tick.Equal(tick) && f.Status.Lease.Live()
+// isRunning reports whether a tick is under way.
+func (f *Facts) isRunning(tick time.Time) bool {
+	r := &f.Status.Record.Run
+	return live(&f.Status) && r.Status == event.Running && r.Request == "" && r.Tick.Equal(tick)
 }
 
 // byHand reports whether a job has no ticks at all, and runs when that is ordered.
@@ -203,20 +205,19 @@ func (f *Facts) byHand() bool {
 	return f.Ticks != nil && f.Ticks.Next(time.Time{}).IsZero()
 }
 
-// term answers for what a singleton, or a job without ticks, did at a moment.
-func (a *asking) term(m Moment) {
-	at := m.From
-	for i := range a.Lines {
-		if o := &a.Lines[i].Outcome; !o.Start.After(at) && !o.Start.IsZero() && !o.End.Before(at) {
-			a.ended(o, o.Tick)
+// term answers for what a singleton, or a job without ticks, did at an instant.
+func (a *asking) term(at time.Time) {
+	for _, l := range a.Lines {
+		if !l.Start.After(at) && !l.Start.IsZero() && !l.End.Before(at) {
+			a.ended(&l.Outcome, l.Tick)
 			return
 		}
 	}
-	switch r := &a.Status.Record.Run; {
+	switch r := &a.Status.Record; {
 	case at.After(a.Now):
 		a.say(NotDue, "that is to come")
-	case a.Status.Record.MayRun() && !r.Claimed.After(at):
-		a.Cause, a.Sentence = a.now()
+	case r.MayRun() && !r.Run.Claimed.After(at):
+		a.sayNow()
 	case a.byHand():
 		a.say(NoTick, "no run of it at %s is in its history, and it has no ticks: it runs when that is ordered", format.Stamp(at))
 	default:
@@ -224,48 +225,37 @@ func (a *asking) term(m Moment) {
 	}
 }
 
-// tellNow adds how the job is now, unless the answer is about that.
-func (a *asking) tellNow() {
-	if _, now := a.now(); now != a.Sentence {
-		a.State = now
-	}
-}
-
-// now says how the job is now.
-func (f *Facts) now() (Cause, string) {
-	line := func(text string, args ...any) string { return format.Line(fmt.Sprintf(text, args...)) }
-	st, r := &f.Status, &f.Status.Record
-	run := &r.Run
-	switch {
-	case r.MayRun() && !st.Waits.IsZero():
-		return Waiting, line("it waits after an unlock until about %s, since the run on %s may go on", format.Stamp(st.Waits), run.Replica)
-	case r.MayRun() && st.Lease.Live() && run.Status == event.Stalled:
-		return Stalled, line("its run on %s has stalled, and is not known to have ended", run.Replica)
-	case r.MayRun() && st.Lease.Live():
-		return Running, line("it runs on %s since %s%s", run.Replica, format.Stamp(run.Claimed), ofRun(run.Tick, run.Request))
-	case r.MayRun():
-		return Died, line("the lease of its run on %s has ended without an outcome, and no replica has taken over yet", run.Replica)
-	}
-	if p := f.pauseNow(); p != nil {
-		return p.cause, line("it is paused %s", p.words)
-	}
+// sayNow says how the job is now.
+func (a *asking) sayNow() {
+	st, r, run := &a.Status, &a.Status.Record, &a.Status.Record.Run
+	cause, paused := a.pauseAt(a.Now)
 	switch next := st.Next; {
+	case r.MayRun() && !st.Waits.IsZero():
+		a.say(Waiting, "it waits after an unlock until about %s, since the run on %s may go on", format.Stamp(st.Waits), run.Replica)
+	case live(st) && run.Status == event.Stalled:
+		a.say(Stalled, "its run on %s has stalled, and is not known to have ended", run.Replica)
+	case live(st):
+		a.say(Running, "it runs on %s since %s%s", run.Replica, format.Stamp(run.Claimed), ofRun(run.Tick, run.Request))
+	case r.MayRun():
+		a.say(Died, "the lease of its run on %s has ended without an outcome, and no replica has taken over yet", run.Replica)
+	case cause != "":
+		a.say(cause, "it is paused %s", paused)
 	case st.Occupied != nil:
-		return Occupied, format.Error(st.Occupied)
-	case st.Awaits != "" && !next.After(f.Now):
-		return Predecessor, line("its tick of %s waits for %s", format.Stamp(next), st.Awaits)
+		a.say(Occupied, "%s", format.Error(st.Occupied))
+	case st.Awaits != "" && !next.After(a.Now):
+		a.say(Predecessor, "its tick of %s waits for %s", format.Stamp(next), st.Awaits)
 	case !st.Over.IsZero():
-		return Over, line("its last tick of all was %s", format.Stamp(st.Over))
+		a.say(Over, "its last tick of all was %s", format.Stamp(st.Over))
 	case next.IsZero() && st.Singleton:
-		return Waiting, "no replica runs it"
-	case next.IsZero() && f.byHand():
-		return NotDue, "it has no ticks: it runs when that is ordered"
+		a.say(Waiting, "no replica runs it")
+	case next.IsZero() && a.byHand():
+		a.say(NotDue, "it has no ticks: it runs when that is ordered")
 	case next.IsZero():
-		return NotDue, "no tick is to come"
-	case !next.After(f.Now):
-		return Due, line("its tick of %s has not been claimed yet", format.Stamp(next))
+		a.say(NotDue, "no tick is to come")
+	case !next.After(a.Now):
+		a.say(Due, "its tick of %s has not been claimed yet", format.Stamp(next))
 	default:
-		return NotDue, line("nothing is due: the next tick is %s, %s", format.Stamp(next), format.Relative(next, f.Now))
+		a.say(NotDue, "nothing is due: the next tick is %s, %s", format.Stamp(next), format.Relative(next, a.Now))
 	}
 }
 
@@ -282,37 +272,26 @@ func ofRun(tick time.Time, request string) string {
 	return ", for the tick of " + format.Stamp(tick)
 }
 
-// orders are what is in force for the job.
-func (f *Facts) orders() record.JobControl { return f.Control.Jobs[f.Status.Name] }
-
-// A pause keeps ticks from running.
-type pause struct {
-	cause Cause
-	words string
-}
-
-// pauseNow returns the pause that is in force, nil if none is.
-func (f *Facts) pauseNow() *pause { return f.pauseAt(f.Now) }
-
-// pauseAt returns a pause in which an instant lies, as far as orders, record and settings show; nil: there is none.
-func (f *Facts) pauseAt(at time.Time) *pause {
-	r, c := &f.Status.Record, f.orders()
-	isIn := func(s record.Span) bool { return at.After(s.From) && !at.After(s.To) }
-	switch p, self := c.Pause, r.Orders.Paused; {
-	case !p.At.IsZero() && at.After(p.At) && p.On(at):
-		return &pause{PausedByOrder, byOrder(p.By, p.At, p.Until, p.Reason)}
-	case slices.ContainsFunc(c.Pauses, isIn):
-		return f.pauseOfAudit(at)
-	case !self.At.IsZero() && at.After(self.At) && (c.Resumed.Token < self.Token || !at.After(c.Resumed.At)):
-		return &pause{PausedItself, f.afterFailures(self)}
+// pauseAt returns the kind of a pause in which an instant lies, and its words, as far as orders, record and settings show; empty:
+// there is none.
+func (f *Facts) pauseAt(at time.Time) (Cause, string) {
+	orders, self := f.Control.Jobs[f.Status.Name], f.Status.Record.Orders.Paused
+	if p := orders.Pause; !p.At.IsZero() && at.After(p.At) && p.On(at) {
+		return PausedByOrder, byOrder(p.By, p.At, p.Until, p.Reason)
 	}
-	if p := f.pauseOfAudit(at); p != nil {
-		return p
+	if words := f.orderedPause(at); words != "" {
+		return PausedByOrder, words
+	}
+	resumed := orders.Resumed
+	if !self.At.IsZero() && at.After(self.At) && (resumed.Token < self.Token || !at.After(resumed.At)) {
+		n, _ := f.failures(func(o *event.Outcome) bool { return o.Token <= self.Token })
+		failures := cmp.Or(format.Plural(n, "failure"), "failures")
+		return PausedItself, "by itself at " + format.Stamp(self.At) + " after " + failures + " in a row"
 	}
 	if on, where := f.pausedBySettings(); on && !f.Now.After(at) {
-		return &pause{PausedBySettings, "by its settings " + where}
+		return PausedBySettings, "by its settings " + where
 	}
-	return nil
+	return "", ""
 }
 
 func byOrder(by string, at, until time.Time, reason string) string {
@@ -326,34 +305,31 @@ func byOrder(by string, at, until time.Time, reason string) string {
 	return text + ": " + format.Brief(reason)
 }
 
-// pauseOfAudit finds in the last orders the pause in which an instant lies.
-func (f *Facts) pauseOfAudit(at time.Time) *pause {
+// orderedPause finds in the last orders the pause in which an instant lies.
+func (f *Facts) orderedPause(at time.Time) string {
 	for _, o := range f.Control.Audit { // the newest first
 		if o.Job != f.Status.Name || !o.At.Before(at) {
 			continue
 		}
 		switch o.Kind {
 		case record.OrderResume:
-			return nil
+			return ""
 		case record.OrderPause:
 			if !o.Until.IsZero() && !at.Before(o.Until) {
-				return nil
+				return ""
 			}
-			return &pause{PausedByOrder, byOrder(o.By, o.At, o.Until, o.Reason)}
+			return byOrder(o.By, o.At, o.Until, o.Reason)
 		}
 	}
-	return nil
+	return ""
 }
 
 // pausedBySettings reports whether the settings of replicas pause the job or, if these are not known, those of this program.
 func (f *Facts) pausedBySettings() (on bool, where string) {
 	known := false
-	if doc := f.Replicas.Doc; doc != nil {
-		for name, r := range doc.Replicas {
-			s, ok := doc.Work[r.Work][cmp.Or(f.Job.Name, f.Status.Name)]
-			if !ok || f.Replicas.State(r) != presence.Up {
-				continue
-			}
+	for name, r := range f.replicas() {
+		s, ok := f.Replicas.Doc.Work[r.Work][cmp.Or(f.Job.Name, f.Status.Name)]
+		if ok && f.Replicas.State(r) == presence.Up {
 			if known = true; s.Paused {
 				return true, "on " + name
 			}
@@ -362,25 +338,20 @@ func (f *Facts) pausedBySettings() (on bool, where string) {
 	return !known && f.Job.Paused, "in this environment"
 }
 
-// afterFailures says after how many failures the job has paused itself.
-func (f *Facts) afterFailures(p record.SelfPause) string {
-	n := 0
-	for i := range f.Lines {
-		o := &f.Lines[i].Outcome
-		if o.Request != "" || o.Token == 0 || o.Token > p.Token {
-			continue
-		}
-		if o.Status == event.Succeeded {
-			break
-		}
-		if o.Status == event.Failed || o.Status == event.Stalled {
-			n++
+// failures returns how many of those runs failed in a row, and when the last of them ended.
+func (f *Facts) failures(of func(*event.Outcome) bool) (n int, last time.Time) {
+	for _, o := range f.Lines {
+		switch {
+		case o.Request != "" || o.Start.IsZero() || !of(&o.Outcome):
+		case o.Status == event.Succeeded:
+			return n, last
+		case o.Status == event.Failed || o.Status == event.Stalled:
+			if n++; n == 1 {
+				last = o.End
+			}
 		}
 	}
-	if n == 0 {
-		return "by itself at " + format.Stamp(p.At) + " after failures in a row"
-	}
-	return fmt.Sprintf("by itself at %s after %s in a row", format.Stamp(p.At), format.Plural(n, "failure"))
+	return n, last
 }
 
 // live reports whether a status shows a run that is under way.

@@ -98,10 +98,6 @@ func (w *world) order(o record.Order) {
 	w.Control.Audit = append([]record.Order{o}, w.Control.Audit...)
 }
 
-func (w *world) orders(j record.JobControl) {
-	w.Control.Jobs = map[string]record.JobControl{"report": j}
-}
-
 // a calendar of one day
 type holiday struct{}
 
@@ -130,28 +126,17 @@ var reasons = []struct {
 }{
 	{"all is well", func(*world) {}, "", why.NotDue, []string{"nothing is due: the next tick is 2026-03-28 12:10:00Z, in 6m", "! no outcome since 2026-03-28 10:00:00Z"}},
 	{"it succeeded", func(*world) {}, "11:30", why.Succeeded, []string{"it succeeded", "! it began on a at 2026-03-28 11:30:00Z, and ended at 2026-03-28 11:30:03Z"}},
-	{"it failed", func(w *world) { w.ended(event.Failed, "no paper") }, "", why.Failed, []string{"it ran on a, and failed: no paper"}},
 	{"it failed with a hostile text", func(w *world) { w.ended(event.Failed, "no\npaper\x1b[2J\u202e") }, "", why.Failed, []string{`failed: no paper\x1b[2J\u202e`}},
-	{"it stalled", func(w *world) { w.ended(event.Stalled, "no heartbeat for 1m0s") }, "", why.Stalled, []string{"a, which made no progress, and was given up: no heartbeat"}},
 	{"its runner died", func(w *world) { w.ended(event.Abandoned, "its runner died") }, "", why.Died, []string{"the runner died", "! no Interrupted: Rerun", "? the log of a"}},
 	{"it was too late for another attempt", func(w *world) {
 		w.Job.Interrupted = soloist.Rerun
 		w.ended(event.Abandoned, "its runner died, and the starting deadline has passed")
 	}, "", why.Died, []string{"the runner died, and the starting deadline has passed"}},
-	{"its replica was stopped", func(w *world) { w.ended(event.Abandoned, "stopped after try 2: no paper") }, "", why.Stopped, []string{"a, which was stopped before the end: stopped after try 2: no paper"}},
 	{"it lost its lease", func(w *world) { w.ended(event.Abandoned, "lost: leased by another") }, "", why.Lost, []string{"its run on a lost its lease: lost: leased by another"}},
-	{"it was unlocked", func(w *world) { w.ended(event.Abandoned, "unlocked by anna@desk") }, "", why.Unlocked, []string{"its job was unlocked by anna@desk while it ran on a"}},
-	{"it was cancelled", func(w *world) { w.ended(event.Cancelled, "by anna: wrong data") }, "", why.Cancelled, []string{"it was cancelled by anna: wrong data"}},
-	{"it was replaced", func(w *world) { w.ended(event.Cancelled, "replaced by the tick 2026-03-28T11:40:00Z") }, "", why.Replaced, []string{"replaced by the tick 2026-03-28T11:40:00Z"}},
-	{"its function had nothing to do", func(w *world) { w.ended(event.Skipped, "no new files") }, "", why.Declined, []string{"its function skipped it: no new files"}},
 	{"overlap", func(w *world) {
 		w.settle(event.Outcome{Tick: at("11:20:00"), Status: event.Succeeded, Replica: "b", Token: 5, Start: at("11:20:01"), End: at("11:41:07")})
 		w.not(event.Skipped, "overlap")
 	}, "", why.Overlap, []string{"the run before, for the tick of 2026-03-28 11:20:00Z, on b, took until 2026-03-28 11:41:07Z"}},
-	{"overlap with a run by hand", func(w *world) {
-		w.not(event.Skipped, "overlap")
-		w.Lines = append(w.Lines[:3:3], append(past.Lines{{Outcome: event.Outcome{Tick: at("11:28:00"), Request: "again", Status: event.Failed, Replica: "b", Token: 6, Start: at("11:28:00"), End: at("11:31:00")}}}, w.Lines[3:]...)...)
-	}, "", why.Overlap, []string{"by hand: again, on b, took until 2026-03-28 11:31:00Z"}},
 	{"overlap, and the run is not kept", func(w *world) { w.not(event.Skipped, "overlap"); w.Lines = w.Lines[:4] }, "", why.Overlap, []string{"the job was running", "? which run"}},
 	{"paused by an operator, which is over", func(w *world) {
 		w.order(record.Order{Kind: record.OrderPause, At: at("11:25:00"), By: "anna", Reason: "new disks", Until: at("11:35:00")})
@@ -162,10 +147,6 @@ var reasons = []struct {
 		w.order(record.Order{Kind: record.OrderResume, At: at("11:15:00"), By: "anna"})
 		w.not(event.Skipped, "paused")
 	}, "", why.Paused, []string{"the job was paused", "? by what"}},
-	{"paused by an operator now", func(w *world) {
-		w.orders(record.JobControl{Pause: record.Pause{At: at("12:05:00"), By: "anna", Until: at("18:00:00")}})
-		w.Now = at("12:11:00")
-	}, "", why.PausedByOrder, []string{"the job is paused by anna at 2026-03-28 12:05:00Z until 2026-03-28 18:00:00Z, who gave no reason"}},
 	{"paused itself now", func(w *world) {
 		w.Status.Record.Orders.Paused = record.SelfPause{At: at("12:00:04"), Token: 7}
 		for _, tick := range []string{"11:50:00", "12:00:00"} {
@@ -181,8 +162,6 @@ var reasons = []struct {
 		}
 		w.not(event.Skipped, "paused")
 	}, "", why.PausedItself, []string{"the job had paused itself after 2 failures in a row", "! Retry.PauseAfter is 2"}},
-	{"paused by settings", func(w *world) { w.Job.Paused = true; w.not(event.Skipped, "paused") }, "", why.PausedBySettings, []string{"paused by its settings, as it is now in this environment"}},
-	{"its group was full", func(w *world) { w.Job.Group, w.Slots = "imports", 2; w.not(event.Skipped, "group imports") }, "", why.GroupFull, []string{"no slot of group imports, which has 2, was free"}},
 	{"its predecessor failed", func(w *world) {
 		w.Others["import"] = desk.Status{Name: "import", Record: record.Record{History: []event.Outcome{{Tick: at("11:30:00"), Status: event.Failed, Reason: "no disk"}}}}
 		w.not(event.Skipped, "import failed")
@@ -248,18 +227,6 @@ var reasons = []struct {
 		w.settle(event.Outcome{From: at("11:20:00"), Tick: at("11:40:00"), Count: 2, Status: event.Skipped, Reason: "group imports"})
 		w.Lines[0], w.Lines[1], w.Lines[2] = w.Lines[1], w.Lines[2], w.Lines[0]
 	}, "11:30", why.GroupFull, []string{"no slot of group imports", "! that of the ticks after 2026-03-28 11:20:00Z up to 2026-03-28 11:40:00Z"}},
-	{"it runs", func(w *world) {
-		w.Now, w.Status.Lease = at("12:11:00"), store.Leased
-		w.Status.Record.Run = record.Run{Tick: at("12:10:00"), Status: event.Running, Replica: "b", Claimed: at("12:10:01"), Attempt: 2}
-	}, "12:10", why.Running, []string{"it runs on b since 2026-03-28 12:10:01Z, for the tick of 2026-03-28 12:10:00Z", "! attempt 2"}},
-	{"a run goes on", func(w *world) {
-		w.Now, w.Status.Lease = at("12:21:00"), store.Leased
-		w.Status.Record.Run = record.Run{Tick: at("12:10:00"), Status: event.Running, Replica: "b", Claimed: at("12:10:01")}
-	}, "", why.Overlap, []string{"for the tick of 2026-03-28 12:10:00Z, on b, goes on since 2026-03-28 12:10:01Z"}},
-	{"its lease has ended", func(w *world) {
-		w.Now = at("12:11:00")
-		w.Status.Record.Run = record.Run{Tick: at("12:10:00"), Status: event.Running, Replica: "b", Claimed: at("12:10:01")}
-	}, "", why.Waiting, []string{"it began on b", "waits for a replica that takes over", "! a is up"}},
 	{"it waits for another attempt", func(w *world) {
 		w.Now = at("12:11:00")
 		w.Status.Record.Run = record.Run{Tick: at("12:10:00"), Status: event.Abandoned, Replica: "b", Claimed: at("12:10:01"), Attempt: 2}
@@ -268,17 +235,9 @@ var reasons = []struct {
 		w.Now, w.Status.Waits = at("12:11:00"), at("12:12:00")
 		w.Status.Record.Run = record.Run{Tick: at("12:10:00"), Status: event.Running, Replica: "b", Claimed: at("12:10:01")}
 	}, "", why.Waiting, []string{"it waits after an unlock until about 2026-03-28 12:12:00Z, since the run on b may go on"}},
-	{"its predecessor runs still", func(w *world) {
-		w.Now, w.Status.Awaits = at("12:11:00"), "import"
-		w.Others["import"] = desk.Status{Name: "import", Lease: store.Leased, Record: record.Record{Run: record.Run{Status: event.Running, Replica: "c", Claimed: at("12:10:01")}}}
-	}, "", why.Predecessor, []string{"it waits for the outcome of import", "! import runs on c since 2026-03-28 12:10:01Z"}},
 	{"a stranger has the lease", func(w *world) {
 		w.Now, w.Status.Occupied, w.Status.Lease = at("12:11:00"), fmt.Errorf("leased by a client that claims nothing"), store.Leased
 	}, "", why.Occupied, []string{"leased by a client that claims nothing"}},
-	{"the group is full now", func(w *world) {
-		w.Now, w.Job.Group, w.Slots, w.Siblings = at("12:11:00"), "imports", 1, []string{"x"}
-		w.Others["x"] = desk.Status{Name: "x", Lease: store.Leased, Record: record.Record{Run: record.Run{Status: event.Running}}}
-	}, "", why.GroupFull, []string{"no slot of group imports is free: x run"}},
 	{"no replica is up", func(w *world) { w.Now = at("12:41:00"); w.Replicas.At = w.Now }, "", why.Down, []string{"no replica has claimed it: no replica is known to have been up from 2026-03-28 12:03:00Z on, when a last said that it was up"}},
 	{"it came due a moment ago", func(w *world) { w.Now = at("12:10:02") }, "", why.Due, []string{"it came due 2s ago"}},
 	{"nobody claims it", func(w *world) { w.Now = at("12:11:00"); w.Replicas.At = w.Now; w.replica("a", "08:00:00", "12:10:30") }, "", why.Unclaimed, []string{"it came due 1m ago, and no replica has claimed it", "! a is up", "? /healthz"}},
