@@ -192,7 +192,7 @@ func (p *Program) open(m mode) (*app.App, error) {
 	}
 	at, invalid := desk.Of(a.Scheduler)
 	if m.serves || m.runs {
-		at.Replica.Mask = logging.Mask(a.Settings.Secrets(a.Pings))
+		at.Replica.Hide(logging.Mask(a.Settings.Secrets(a.Pings)))
 	}
 	if m.checks {
 		invalid = errors.Join(invalid, checkDeadlines(a))

@@ -26,9 +26,6 @@ type Replica struct {
 	Clock   *lease.Clock
 	Orders  *control.Watch // of operators; nil: the store keeps none
 
-	// Mask takes secrets out of what the functions of jobs say of a run. It is set before the first run; nil: there are none.
-	Mask func(text string) string
-
 	// Events receives all that happens. Any goroutine calls it, also under a lock or just before
 	// a lease runs out, so it must not block.
 	Events func(event.Event)
@@ -49,13 +46,17 @@ type vitals struct {
 	degradation degradation
 }
 
-// A roster is the jobs of a replica, how much of their work it does, and what it is about to start.
+// A roster is the jobs of a replica, how much of their work it does, what it is about to start, and what they must not tell.
 type roster struct {
 	states []*state  // of all runners, in their order, and of spread
 	spread []*source // one for each singleton whose shards are spread
 	load   load
 	starts starts
+	mask   func(text string) string // see Hide; nil: there is nothing to hide
 }
+
+// Hide has secrets taken out of what the functions of jobs say of their runs. It is called before the first run.
+func (r *Replica) Hide(mask func(text string) string) { r.jobs.mask = mask }
 
 // A birth is Created by the service's clock, computed once.
 type birth struct {
