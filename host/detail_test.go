@@ -145,6 +145,10 @@ func TestNoOutcomeHasASecret(t *testing.T) {
 				return end()
 			}})
 		}
+		p.Before = before(func(context.Context) error { return ends["fails"]() })
+		first := run(t.Context(), p, "tick")
+		wantText(t, "what comes before", first.out+first.err, "the key is ***, not ***", "!"+readToken, "!"+adminToken)
+		p.Before = nil
 		stalls := soloist.HealthCheck{Interval: time.Second, Check: func(context.Context) error { return errors.New(said) }}
 		p.Work = append(p.Work, soloist.Job{Name: "stalls", Schedule: "@yearly", Do: lasts(time.Hour), HealthCheck: stalls})
 		for _, name := range []string{"fails", "panics", "skips", "stalls"} {

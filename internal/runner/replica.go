@@ -58,6 +58,9 @@ type roster struct {
 // Hide has secrets taken out of what the functions of jobs say of their runs. It is called before the first run.
 func (r *Replica) Hide(mask func(text string) string) { r.jobs.mask = mask }
 
+// HideAs hides what another replica hides.
+func (r *Replica) HideAs(of *Replica) { r.jobs.mask = of.jobs.mask }
+
 // A birth is Created by the service's clock, computed once.
 type birth struct {
 	once sync.Once
