@@ -136,7 +136,7 @@ func (s *Scheduler) prepare() {
 		s.Logger = slog.Default()
 	}
 	s.core.Replica = &runner.Replica{App: s.App, Name: s.Replica, Store: s.Store, Grace: s.Grace, Alone: s.Alone, Overrun: s.Overrun,
-		Clock: &lease.Clock{Wall: s.wall, Elapsed: s.Elapsed}, Created: s.Elapsed()}
+		Clock: &lease.Clock{Wall: elapsed.Wall(s.Now), Elapsed: s.Elapsed}, Created: s.Elapsed()}
 	s.core.told = listen(s.core.Replica, s.Logger, s.Events)
 	s.prepareOrders()
 	var errs []error
@@ -226,15 +226,6 @@ func (s *Scheduler) checkDuplicates() (errs []error) {
 	return errs
 }
 
-// wall returns the time of the wall clock alone. Go compares two times that both have a monotonic
-// reading by that reading, which may stand still, in suspension, while the wall clock goes on.
-func (s *Scheduler) wall() time.Time {
-	if s.Now != nil {
-		return s.Now().Round(0)
-	}
-	return time.Now().Round(0)
-}
-
 // runner returns the runner of a job or singleton.
 func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 	if err := s.Validate(); err != nil {
@@ -252,8 +243,7 @@ func bareReplica(app, name string, backend store.Store, of *runner.Replica) *run
 		r.HideAs(of)
 		return r
 	}
-	wall := func() time.Time { return time.Now().Round(0) }
-	r.Clock, r.Created = &lease.Clock{Wall: wall, Elapsed: elapsed.Now}, elapsed.Now()
+	r.Clock, r.Created = &lease.Clock{Wall: elapsed.Wall(nil), Elapsed: elapsed.Now}, elapsed.Now()
 	return r
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"maps"
 	"math"
 	"runtime"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -87,6 +89,43 @@ func TestLockInsideItselfIsRefused(t *testing.T) {
 		c.wantRuns(0)
 		c.ok(l.Do(c.t.Context(), c.watch("a", nil)))
 	})
+}
+
+// Stores that wrap another one, by value: a mapStore cannot be compared, and so cannot a wrapStore around it.
+type (
+	wrapStore struct{ store.Store }
+	mapStore  struct {
+		store.Store
+		calls map[string]int
+	}
+)
+
+// A lock is known inside itself whatever kind of store it has, and one over another store is another lock.
+func TestLockIsKnownInsideItself(t *testing.T) {
+	one, other := &local.Memory{}, &local.Memory{}
+	for name, tt := range map[string]struct {
+		a, b store.Store
+		same bool
+	}{
+		"one":                   {one, one, true},
+		"another":               {one, other, false},
+		"wrapped":               {wrapStore{one}, wrapStore{one}, true},
+		"mapped":                {mapStore{one, map[string]int{}}, mapStore{other, nil}, true},
+		"wrapped around mapped": {wrapStore{mapStore{one, nil}}, mapStore{one, nil}, true},
+		"mapped and not":        {mapStore{one, nil}, one, false},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			a, b := &soloist.Lock{Name: "guard", Store: tt.a, Logger: slog.New(slog.DiscardHandler)}, &soloist.Lock{Name: "guard", Store: tt.b}
+			var again error
+			err := a.Do(t.Context(), func(ctx context.Context, _ *soloist.Run) error {
+				again = b.TryDo(ctx, func(context.Context, *soloist.Run) error { return nil })
+				return nil
+			})
+			if same := again != nil && strings.Contains(again.Error(), "held by the caller already"); err != nil || same != tt.same {
+				t.Errorf("%s: the same lock: %t (%v); %v", name, same, again, err)
+			}
+		})
+	}
 }
 
 // The Run of a lock has what that of a job has: a checkpoint that the next holder loads, a call

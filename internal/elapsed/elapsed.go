@@ -32,3 +32,14 @@ func Now() time.Duration {
 		}
 	}
 }
+
+// Wall returns a clock that has the time of the wall clock alone: of now, or of the machine if now is nil. Go compares two
+// times that both have a monotonic reading by that reading, which may stand still, in suspension, while the wall clock goes on.
+func Wall(now func() time.Time) func() time.Time {
+	return func() time.Time {
+		if now == nil {
+			return time.Now().Round(0)
+		}
+		return now().Round(0)
+	}
+}

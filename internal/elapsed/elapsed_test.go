@@ -44,3 +44,13 @@ func TestBoot(t *testing.T) {
 		t.Errorf("got %s of %q, then %s of %q", was, id, now, same)
 	}
 }
+
+// The wall clock is read without the monotonic clock, which may stand still while the
+// process is frozen: times with both are compared by that one alone.
+func TestWallClockIsReadAlone(t *testing.T) {
+	for name, now := range map[string]func() time.Time{"not set": nil, "set": time.Now} {
+		if got := Wall(now)(); got != got.Round(0) {
+			t.Errorf("%s: got %s", name, got)
+		}
+	}
+}
