@@ -235,11 +235,12 @@ func (s *Scheduler) runner(job string) (*runner.Runner, error) {
 }
 
 // bareReplica returns the replica for locks that a program takes without a schedule. It shares the clocks
-// of another replica, if given.
+// of another replica, if given, and what must not be told.
 func bareReplica(app, name string, backend store.Store, of *runner.Replica) *runner.Replica {
 	r := &runner.Replica{App: app, Name: name, Store: backend}
 	if of != nil {
 		r.Clock, r.Created = of.Clock, of.Created
+		r.HideAs(of)
 		return r
 	}
 	r.Clock, r.Created = &lease.Clock{Wall: elapsed.Wall(nil), Elapsed: elapsed.Now}, elapsed.Now()

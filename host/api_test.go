@@ -214,6 +214,24 @@ func TestBodyIsOneJSONValue(t *testing.T) {
 	}
 }
 
+// What is wrong with a body is said without words of Go.
+func TestWrongBodies(t *testing.T) {
+	environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken)
+	s := open(t, host.Program{Work: work(), Store: &local.Memory{}})
+	cookies := signedIn(t, s, adminToken)
+	for body, want := range map[string]string{
+		`{"until":"1m"}`:  `\"1m\" is no instant such as 2026-03-29T01:00:00Z"`,
+		`{"now":"yes"}`:   `now is string: want true or false"`,
+		`{"parallel":{}}`: `parallel is object: want a whole number"`,
+		`{"reasn":"x"}`:   `read: unknown field \"reasn\""`,
+		`{"reason":"` + strings.Repeat("x", 1<<17) + `"}`: `read: it has more than `,
+	} {
+		got := s.ask("POST", "/api/v1/jobs/beat/pause", body, cookies)
+		wantAnswer(t, body[:10], got, 400)
+		wantText(t, body[:10], got.Body.String(), want)
+	}
+}
+
 // What a caller types is told to a terminal as it is, and moves no cursor.
 func TestCommandsEscapeTheirArguments(t *testing.T) {
 	if runtime.GOOS == "windows" {

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -9,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/internal/alarm/alarmtest"
 	"github.com/soloist-go/soloist/internal/nightly"
@@ -117,6 +119,18 @@ func TestCompletionOfOddNames(t *testing.T) {
 	wantLines(t, host.Program{}, "completion tcsh", 2, `demo: completion: SHELL must be one of "bash","zsh","fish" but got "tcsh"`)
 }
 
+// An error about one name of many lists a few of them, and what may be meant.
+func TestAWrongNameOfMany(t *testing.T) {
+	environment(t)
+	p := host.Program{Store: down()}
+	for i := range 2000 {
+		p.Work = append(p.Work, soloist.Job{Name: fmt.Sprintf("job-%04d", i), Schedule: "@hourly", Do: do})
+	}
+	for _, command := range []string{"status", "why", "pause"} {
+		wantLines(t, p, command+" jbo-1500", 2, "want one of job-0000, job-0001, job-0002, job-0003, job-0004, 1995 others; did you mean job-1500?\n")
+	}
+}
+
 func TestWrongArguments(t *testing.T) {
 	environment(t)
 	p := host.Program{Work: work(), Store: down(), Now: spring}
@@ -168,7 +182,9 @@ func TestWrongArguments(t *testing.T) {
 		"next --at 2026-02-30":                `next: --at is "2026-02-30": want a date`,
 		"next --tz Mars/Olympus":              `next: --tz "Mars/Olympus" is unknown; want an IANA name such as Europe/Berlin, or UTC`,
 		"next --tz=":                          `next: --tz "" is empty; want an IANA name`,
-		"history --tz jobs":                   `history: --tz "jobs" is unknown`,
+		"history --tz jobs":                   `history: --tz "jobs" is unknown; want an IANA name such as Europe/Berlin, or UTC; did you mean job?`,
+		"status --tz Ago":                     `status: --tz "Ago" is unknown; want an IANA name such as Europe/Berlin, or UTC; did you mean ago?`,
+		"status nobody":                       "there is no job \"nobody\": want one of beat, night-report, leader\n",
 		"audit --tz CET --since 2026-03-29":   `audit: --since is "2026-03-29": want a time that has passed`,
 		"audit --tz Local":                    `audit: --tz "Local" differs between machines`,
 		"backfill beat --from tomorrow":       `backfill: --from is "tomorrow": want a span such as 90m`,

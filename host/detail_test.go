@@ -129,6 +129,35 @@ func TestDetailHasNoSecret(t *testing.T) {
 	})
 }
 
+// Nor has what is recorded, shown and logged of how a run ended, however its function says it.
+func TestNoOutcomeHasASecret(t *testing.T) {
+	bubble(t, []string{"SOLOIST_READ_TOKEN=" + readToken, "SOLOIST_ADMIN_TOKEN=" + adminToken, "SOLOIST_HISTORY=0"}, func(t *testing.T) {
+		said := "the key is " + adminToken + ", not " + readToken
+		ends := map[string]func() error{
+			"fails":  func() error { return fmt.Errorf("page 3: %w", errors.New(said)) },
+			"panics": func() error { panic(said) },
+			"skips":  func() error { return soloist.Skip(said) },
+		}
+		p := host.Program{Store: &local.Memory{}}
+		for name, end := range ends {
+			p.Work = append(p.Work, soloist.Job{Name: name, Schedule: "@yearly", Retry: soloist.Retry{MaxTries: 2}, Do: func(_ context.Context, run *soloist.Run) error {
+				run.Log.Info(said, "key", readToken)
+				return end()
+			}})
+		}
+		p.Before = before(func(context.Context) error { return ends["fails"]() })
+		first := run(t.Context(), p, "tick")
+		wantText(t, "what comes before", first.out+first.err, "the key is ***, not ***", "!"+readToken, "!"+adminToken)
+		p.Before = nil
+		stalls := soloist.HealthCheck{Interval: time.Second, Check: func(context.Context) error { return errors.New(said) }}
+		p.Work = append(p.Work, soloist.Job{Name: "stalls", Schedule: "@yearly", Do: lasts(time.Hour), HealthCheck: stalls})
+		for _, name := range []string{"fails", "panics", "skips", "stalls"} {
+			told := run(t.Context(), p, "run", name, "--here")
+			wantText(t, name, told.out+told.err+run(t.Context(), p, "history", name, "--json").out, "the key is ***, not ***", "!"+readToken, "!"+adminToken)
+		}
+	})
+}
+
 // Who has not asked for a history and may not list logs is told so once, and nothing goes on asking.
 func TestRefusedHistory(t *testing.T) {
 	for setting, want := range map[string]string{"": "no history is kept: the store refuses it", "24h": "the history of a job could not be written: trying again"} {

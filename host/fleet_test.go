@@ -177,7 +177,7 @@ func TestDocumentThatHasNoReplicas(t *testing.T) {
 		p := host.Program{Work: work()[:1], Store: backend}
 		defer beginServing(t, p)()
 		time.Sleep(61 * time.Second)
-		wantPlain(t, "status", wantLines(t, p, "status", 0, "correct or delete demo/.replicas", "succeeded, 1s ago").out)
+		wantPlain(t, "status", wantLines(t, p, "status", 0, "correct or delete demo/.replicas", "succeeded, 0s ago").out)
 		s := open(t, p)
 		wantAnswer(t, "page", s.get("/api/v1/jobs"), 200, `"replicas":[]`, "the replicas cannot be shown: correct or delete demo/.replicas: ")
 		wantAnswer(t, "replicas", s.get("/api/v1/replicas"), 200, `"replicas":[]}`)

@@ -167,7 +167,7 @@ func (f zoneFlag) read() (z zoning, err error) {
 		z.spans = true
 	default:
 		if z.zone, err = schedule.LoadZone(*f.Zone); err != nil {
-			err = fmt.Errorf("--tz %.70q %w", *f.Zone, err)
+			err = fmt.Errorf("--tz %.70q %w%s", *f.Zone, err, app.DidYouMean("; ", *f.Zone, []string{"job", "ago"}))
 		}
 	}
 	return z, err

@@ -361,7 +361,7 @@ func (f filter) lockHistory(r locks.Past) jobHistory {
 
 // whyCommand says why a tick did not run, or what became of it.
 type whyCommand struct {
-	Job  string  `arg:"" name:"JOB" complete:"work" missing:"of which job?" help:"the job or singleton"`
+	Job  string  `arg:"" name:"JOB" complete:"work" missing:"of which job?" help:"the job or singleton, or a tick of it by its id, such as JOB@2026-03-29T01:00:00Z"`
 	Time *string `arg:"" optional:"" name:"TIME" help:"which tick: its instant, a time of the job's time zone such as 02:30 or 2026-03-29T02:30, a date, or a span ago such as 2h, which means the last tick up to then; not given: the newest that did not succeed, else the state now"`
 	jsonFlag
 }
@@ -373,6 +373,9 @@ type whyAnswer struct {
 }
 
 func (c *whyCommand) do(ctx context.Context, a *app.App) int {
+	if job, tick, ok := strings.Cut(c.Job, "@"); ok && c.Time == nil { // as history shows it
+		c.Job, c.Time = job, &tick
+	}
 	var m why.Moment
 	err := a.One(c.Job)
 	if err == nil && c.Time != nil {

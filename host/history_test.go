@@ -112,6 +112,21 @@ func TestHistoryOfSome(t *testing.T) {
 	})
 }
 
+// A singleton whose runner died has neither a tick nor an end: it counts from its start.
+func TestHistoryHasADeadSingletonSince(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		s := newScene(t, nil, soloist.Singleton{Name: "feed", Do: lasts(24 * time.Hour)})
+		s.up("a")
+		s.until("00:11:30")
+		s.cut("a")
+		s.up("b")
+		s.until("00:23:00")
+		wantEqual(t, "rows", rows(wantLines(t, s.p, "history feed --since 1h --outcome abandoned", 0, "its runner died").out), []string{"feed - abandoned"})
+		wantEqual(t, "rows", len(rows(wantLines(t, s.p, "history feed --since 10m", 0).out)), 0)
+		s.end()
+	})
+}
+
 // A pastAnswer is what a test reads of a history.
 type pastAnswer struct {
 	Source, Note    string

@@ -47,7 +47,9 @@ import (
 	"github.com/soloist-go/soloist/host/internal/before"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
+	"github.com/soloist-go/soloist/host/internal/logging"
 	"github.com/soloist-go/soloist/internal/alarm"
+	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -188,7 +190,10 @@ func (p *Program) open(m mode) (*app.App, error) {
 		log := a.Scheduler.Logger
 		a.Scheduler.Overrun = func(job string, cause error) { endOverrun(log, p.exit, job, cause) }
 	}
-	invalid := a.Scheduler.Validate()
+	at, invalid := desk.Of(a.Scheduler)
+	if m.serves || m.runs {
+		at.Replica.Hide(logging.Mask(a.Settings.Secrets(a.Pings)))
+	}
 	if m.checks {
 		invalid = errors.Join(invalid, checkDeadlines(a))
 	}

@@ -211,7 +211,7 @@ func TestStatusOfPause(t *testing.T) {
 		stop := replica(t, p, "replica-a")
 		time.Sleep(5 * time.Minute)
 		call(t, p, "pause beat --by ann --reason late --until 3h")
-		wantLines(t, p, "status", 0, "  paused by ann until 03:05, in 3h", "failed 3m ago: no paper  ")
+		wantLines(t, p, "status", 0, "  paused by ann until 03:05, in 3…", "failed 2m59s ago: no paper  ")
 		wantLines(t, p, "status sad beat", 0, "  paused by ann until 2000-01-01 03:05:00Z, in 3h: late\n", "paused by itself: failures in a row, failing x2\n")
 		wantLines(t, p, "status --json", 0, `"by": "ann"`)
 		time.Sleep(time.Hour)

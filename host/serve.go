@@ -326,10 +326,8 @@ func keepHistory(a *app.App) (stop func()) {
 			a.Log.Info("no history is kept: the store refuses it; SOLOIST_HISTORY=0 says so, too", "job", job, "error", err)
 		}
 	}
-	mask := logging.Mask(a.Settings.Secrets(a.Pings))
 	a.Listen(func(e event.Event) {
 		if ctx.Err() == nil {
-			e.Detail = mask(e.Detail)
 			w.Take(e)
 		}
 	})

@@ -138,6 +138,13 @@ func TestMistakesOfSettingsAndJobsComeTogether(t *testing.T) {
 	})
 }
 
+func TestOneTokenForBothIsWarnedOf(t *testing.T) {
+	for token, warned := range map[string]string{adminToken: "", readToken: "!"} {
+		environment(t, "SOLOIST_ADMIN_TOKEN="+adminToken, "SOLOIST_READ_TOKEN="+token)
+		wantLines(t, host.Program{Work: work()}, "validate", 0, warned+"SOLOIST_READ_TOKEN is the same as SOLOIST_ADMIN_TOKEN: whoever may read may change all", "!"+token)
+	}
+}
+
 func TestUnknownSettingsAreWarnedOf(t *testing.T) {
 	environment(t, "SOLOIST_LAESE=1", "SOLOIST_READ_TOKENS="+key, "SOLOIST_ADMIN_TOKEN="+key, "SOLOIST_JOB_NIGHTREPORT_PAUSED=true",
 		"SOLOIST_JOB_GONE_TIMEZONE=UTC", "SOLOIST_LOG_FORMAT=text", "SOLOIST_STAY=1m")

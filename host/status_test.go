@@ -171,6 +171,17 @@ func chain() []soloist.Work {
 // The first run of a new record starts a second late, since its token has to be
 // of a later second than any of a record of that name which was deleted: that is
 // why the second and the third tick take a second each.
+// A run of hours that has just ended has not ended hours ago.
+func TestLastRunIsCountedFromItsEnd(t *testing.T) {
+	bubble(t, nil, func(t *testing.T) {
+		s := newScene(t, nil, soloist.Job{Name: "report", Schedule: "0 1 * * *", Do: lasts(2 * time.Hour)})
+		s.up("a")
+		s.until("03:05:30")
+		wantLines(t, s.p, "status", 0, "  succeeded in 2h, 5m29s ago  ")
+		s.end()
+	})
+}
+
 func TestTickAndStatus(t *testing.T) {
 	bubble(t, []string{"CONTAINER_APP_REPLICA_NAME=replica-a"}, func(t *testing.T) {
 		p := host.Program{Work: work(), Store: &local.Memory{}}
@@ -207,10 +218,10 @@ func TestTickAndStatus(t *testing.T) {
 			app demo on *local.Memory, 2000-01-01 01:31:32Z
 			3 jobs, 1 in trouble
 
-			NAME          STATE       LAST                        NEXT
-			night-report  failing x1  failed 1m32s ago: no paper  Jan 2 01:30 in 23h
-			beat          idle        succeeded, 32s ago          01:32 in 27s
-			leader        no record   -                           -
+			NAME          STATE       LAST                     NEXT
+			night-report  failing x1  failed 0s ago: no paper  Jan 2 01:30 in 23h
+			beat          idle        succeeded, 1s ago        01:32 in 27s
+			leader        no record   -                        -
 		`)
 	})
 }

@@ -361,6 +361,7 @@ func TestWhyInWords(t *testing.T) {
 			  known: report: skipped (overlap)
 			  now: nothing is due: the next tick is 2000-01-01 00:15:00Z, in 2m
 		`)
+		wantLines(t, s.p, "why mail@2000-01-01T00:10:00Z", 0, "mail, tick of 2000-01-01 00:10:00Z: its predecessor")
 		got := run(t.Context(), s.p, "history", "--why", "report")
 		wantText(t, "history --why", got.out, "the run before, for the tick of 2000-01-01 00:05:00Z, on a, took until 2000-01-01 00:12:0")
 		wantText(t, "history --why --json", run(t.Context(), s.p, "history", "--why", "report", "--json").out, `"why"`, `the run before, for the tick`)
@@ -368,6 +369,8 @@ func TestWhyInWords(t *testing.T) {
 			"why":                              "why: of which job?",
 			"why nothing":                      `why: there is no job "nothing": want one of report, mail`,
 			"why report 25:00":                 `why: "25:00": want a tick's instant such as`,
+			"why nothing@2000-01-01T00:10:00Z": `why: there is no job "nothing": want`,
+			"why report@by-hand":               `why: "by-hand": want a tick's instant such as`,
 			"why report 2h --x":                "why: unknown flag -x: want --json",
 			"history lock:x --why":             "history: --why is about the ticks of jobs",
 			"why report \x1b[2J":               `why: "\x1b[2J": want`,

@@ -46,13 +46,20 @@ type vitals struct {
 	degradation degradation
 }
 
-// A roster is the jobs of a replica, how much of their work it does, and what it is about to start.
+// A roster is the jobs of a replica, how much of their work it does, what it is about to start, and what they must not tell.
 type roster struct {
 	states []*state  // of all runners, in their order, and of spread
 	spread []*source // one for each singleton whose shards are spread
 	load   load
 	starts starts
+	mask   func(text string) string // see Hide; nil: there is nothing to hide
 }
+
+// Hide has secrets taken out of what the functions of jobs say of their runs. It is called before the first run.
+func (r *Replica) Hide(mask func(text string) string) { r.jobs.mask = mask }
+
+// HideAs hides what another replica hides.
+func (r *Replica) HideAs(of *Replica) { r.jobs.mask = of.jobs.mask }
 
 // A birth is Created by the service's clock, computed once.
 type birth struct {

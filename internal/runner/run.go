@@ -259,6 +259,7 @@ func (r *reporter) attempt(stop context.Context, run event.Run, approach time.Du
 		Jitter: r.client.Jitter,
 		Status: &overseer{&r.base, started},
 		Emit:   func(e event.Event) { r.emit(ofRun(e, run)) },
+		Mask:   r.replica.jobs.mask,
 	}
 }
 

@@ -38,6 +38,7 @@ func (a *Attempt) Run() (status event.Status, reason string) {
 			return a.unfinished(try-1, reason)
 		}
 		status, reason = outcome(err, cause)
+		reason = a.masked(reason) // a skip, and the cause of a stall, have texts of their own
 		if status != event.Succeeded {
 			a.detail.failed(try, begun, a.Returned-began, status, reason, err)
 		}
@@ -162,7 +163,7 @@ func (a *Attempt) try(n int) (err, cause error) {
 	watched := watch(a, h, end)
 	// The order of these calls matters: the handle refuses calls once the function has
 	// returned, and then the context ends.
-	err = call(a.emit, func() error { return a.Task.Do(ctx, h) })
+	err = a.call(a.emit, func() error { return a.Task.Do(ctx, h) })
 	a.Returned = a.Under.Elapsed() // what follows may wait for a write that gets no answer
 	h.endOver()
 	gaveUp := watched()
@@ -203,12 +204,28 @@ func newHandle(a *Attempt, ctx context.Context, try int) *Handle {
 		emit: a.Emit, detail: &a.detail, ctx: ctx, over: over, endOver: end, start: a.Under.Elapsed(), alarm: make(chan struct{}, 1), beat: time.Now()}
 }
 
+// fixed is the error of a user's function with the text that it has now, without secrets.
+func (a *Attempt) fixed(err error) error {
+	err = fixed(err)
+	if own, ok := err.(*fixedError); ok {
+		own.text = a.masked(own.text)
+	}
+	return err
+}
+
+func (a *Attempt) masked(text string) string {
+	if a.Mask == nil {
+		return text
+	}
+	return a.Mask(text)
+}
+
 var errGoexit = errors.New("the job ended its goroutine (runtime.Goexit)")
 
 // call runs f in a goroutine of its own and waits for it, so that a panic or a
 // runtime.Goexit in one job does not end the loop of this job or the process. Both
 // become an error: a function that ended in an unknown state has failed.
-func call(emit func(event.Event), f func() error) error {
+func (a *Attempt) call(emit func(event.Event), f func() error) error {
 	// Goexit runs the deferred calls and nothing else, so this value is left only
 	// if f neither returned nor panicked.
 	err := errGoexit
@@ -217,12 +234,12 @@ func call(emit func(event.Event), f func() error) error {
 		defer close(done)
 		defer func() {
 			if p := recover(); p != nil {
-				said := fixed(errors.New(fmt.Sprint(p))).(*fixedError)
+				said := a.fixed(errors.New(fmt.Sprint(p))).(*fixedError)
 				emit(event.Event{Kind: event.Panicked, Err: said, Stack: string(debug.Stack())})
 				err = &fixedError{error: said, text: "panic: " + said.text, left: said.left}
 			}
 		}()
-		err = fixed(f())
+		err = a.fixed(f())
 	}()
 	<-done
 	return err

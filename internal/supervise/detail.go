@@ -237,7 +237,7 @@ func textOf(err error) (text string) {
 // A singleton always ends so when its replica stops.
 func (a *Attempt) Detail(status event.Status) string {
 	if status == event.Failed || status == event.Stalled || status == event.Abandoned && !a.Info.Tick.IsZero() {
-		return a.detail.text()
+		return a.masked(a.detail.text())
 	}
 	return ""
 }

@@ -37,7 +37,7 @@ func (w *watchdog) ask(over context.Context) (late bool) {
 	defer cancel()
 	answer := make(chan error, 1)
 	go func() {
-		answer <- call(w.emit, func() error { return w.Task.HealthCheck(ctx) })
+		answer <- w.call(w.emit, func() error { return w.Task.HealthCheck(ctx) })
 	}()
 	for {
 		select {

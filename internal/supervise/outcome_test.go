@@ -90,7 +90,7 @@ func (f *findings) Error() string { return fmt.Sprint(f.all) }
 // An error tells what it told when it was returned, in other goroutines and later.
 func TestErrorIsFixedWhenReturned(t *testing.T) {
 	f := &findings{all: []string{"slow"}}
-	err := call(func(event.Event) {}, func() error { return f })
+	err := new(Attempt).call(func(event.Event) {}, func() error { return f })
 	f.all[0] = "well again"
 	if got, ok := errors.AsType[*findings](err); err.Error() != "[slow]" || !ok || got != f {
 		t.Errorf("got %v, %v", err, got)

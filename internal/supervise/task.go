@@ -55,7 +55,8 @@ type Attempt struct {
 	Under  *Conditions
 	Jitter *lease.Jitter
 	Status Status
-	Emit   func(event.Event) // must not block; it adds which run an event is about
+	Emit   func(event.Event)        // must not block; it adds which run an event is about
+	Mask   func(text string) string // takes secrets out of what the user's functions say; nil: there are none
 
 	// Returned is when the function has returned last, or the pause after that has ended, in elapsed time. Run sets it.
 	Returned time.Duration

@@ -145,12 +145,26 @@ func (c *catalog) LeaseOf(name string) time.Duration {
 // WithoutLease is why nothing can be done about the lease of a job.
 func WithoutLease(job string) string { return job + " runs on each replica: it has no lease" }
 
+// mostListed is how many names an error lists; of more, it has the first few.
+const mostListed = 30
+
 // Known returns an error that lists the names if name is none of them.
 func Known(name string, names []string) error {
 	if slices.Contains(names, name) {
 		return nil
 	}
-	return fmt.Errorf("there is no job %q: want one of %s%s", name, format.Join(names...), DidYouMean("; ", name, names))
+	var once []string // the caller may have a name twice: of a part, and of the whole
+	had := map[string]bool{}
+	for _, known := range names {
+		if !had[known] {
+			had[known], once = true, append(once, known)
+		}
+	}
+	list := format.Join(once...)
+	if len(once) > mostListed {
+		list = format.Names(once)
+	}
+	return fmt.Errorf("there is no job %q: want one of %s%s", name, list, DidYouMean("; ", name, names))
 }
 
 // DidYouMean ends the error about an unknown name if one of those known is near.

@@ -42,7 +42,7 @@ func (a *App) Flush() { a.lines.Wait(logqueue.LastLines) }
 // newLog logs to stdout where the program serves, since the Functions host
 // shows all of stderr as errors. Other commands have an answer there, so they
 // log to stderr; those that only look around, warnings only.
-func newLog(c Config, s *Settings) *slog.Logger {
+func newLog(c Config, s *Settings, secrets []string) *slog.Logger {
 	w, level := c.Console.Stdout, s.LogLevel
 	if !c.Serves {
 		w = c.Console.Stderr
@@ -50,7 +50,7 @@ func newLog(c Config, s *Settings) *slog.Logger {
 	if !c.Serves && !c.Runs && os.Getenv("SOLOIST_LOG_LEVEL") == "" {
 		level = slog.LevelWarn
 	}
-	return slog.New(logging.New(w, s.LogFormat, level, c.Console.OnTerminal(w)))
+	return slog.New(logging.New(logging.Masked(w, secrets), s.LogFormat, level, c.Console.OnTerminal(w)))
 }
 
 // A Console is where a program prints its answers and its mistakes.

@@ -29,7 +29,7 @@ func Open(c Config) (*App, error) {
 	errs = append(errs, a.setLease(), a.checkAlerts())
 	a.unknown = unknown(a.Jobs())
 	a.Strange = slices.Concat(a.unknown, a.Settings.idle(), idleZone(a.Scheduler.Jobs))
-	a.SetLog(newLog(c, &a.Settings))
+	a.SetLog(newLog(c, &a.Settings, a.Settings.Secrets(a.Pings)))
 	errs = append(errs, a.openAlarm(c))
 	if a.Alarm != nil {
 		a.Listen(a.ends.hear)

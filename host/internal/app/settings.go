@@ -254,12 +254,15 @@ func (s *Settings) checkStay() error {
 	return fmt.Errorf("SOLOIST_ALARM_LEAD is %s and SOLOIST_STAY %s, so a replica would end before the tick that it was woken up for: want a stay of at least the lead, or 0", lead, stay)
 }
 
-// idle warns of settings that have no effect.
+// idle warns of settings that have no effect, or not the one that they are for.
 func (s *Settings) idle() (warnings []string) {
 	for _, name := range []string{"SOLOIST_ALARM_QUEUE", "SOLOIST_ALARM_LEAD", "SOLOIST_STAY"} {
 		if s.Alarm == "" && os.Getenv(name) != "" {
 			warnings = append(warnings, name+" has no effect without SOLOIST_ALARM=queue")
 		}
+	}
+	if s.ReadToken != "" && s.ReadToken == s.AdminToken {
+		warnings = append(warnings, "SOLOIST_READ_TOKEN is the same as SOLOIST_ADMIN_TOKEN: whoever may read may change all")
 	}
 	return warnings
 }

@@ -1,6 +1,9 @@
 package logging
 
-import "strings"
+import (
+	"io"
+	"strings"
+)
 
 // Mask returns what replaces secrets, the longest first, by three stars in a text that is kept.
 func Mask(secrets []string) func(text string) string {
@@ -18,6 +21,21 @@ func Mask(secrets []string) func(text string) string {
 		}
 		return strings.Join(parts, omitted)
 	}
+}
+
+// Masked is a writer to w of lines without secrets.
+func Masked(w io.Writer, secrets []string) io.Writer { return &masked{w, Mask(secrets)} }
+
+type masked struct {
+	io.Writer
+	mask func(text string) string
+}
+
+func (m *masked) Write(line []byte) (int, error) {
+	if _, err := io.WriteString(m.Writer, m.mask(string(line))); err != nil {
+		return 0, err
+	}
+	return len(line), nil
 }
 
 // omitted follows what is left of a text that was too long.

@@ -69,7 +69,7 @@ func (f Filter) Select(job string, lines Lines, offset, limit int) (page []Run, 
 
 func (f Filter) wants(job string, o *event.Outcome) bool {
 	switch {
-	case !f.Since.IsZero() && o.Tick.Before(f.Since) && o.End.Before(f.Since):
+	case o.Tick.Before(f.Since) && o.End.Before(f.Since) && o.Start.Before(f.Since): // of a singleton that died only the start is known
 		return false
 	case len(f.Outcomes) > 0 && !slices.Contains(f.Outcomes, o.Status):
 		return false

@@ -105,12 +105,13 @@ func (v Job) LastWords(c format.Clock) string {
 	return text + ", " + c.Relative(at)
 }
 
-// LastBrief is what became of the last tick, how long ago, and why, for a table.
+// LastBrief is what became of the last tick, how long ago that was, and why, for a table. A run of hours that has just failed
+// has not failed hours ago.
 func (v Job) LastBrief(c format.Clock) string {
 	if v.Last == nil {
 		return "-"
 	}
-	ago := c.Relative(format.Moment(v.Last))
+	ago := format.Roughly(max(0, c.Now.Sub(cmp.Or(v.Last.End, format.Moment(v.Last))))) + " ago"
 	if v.Last.Reason != "" {
 		return format.Fate(v.Last) + " " + ago + ": " + format.Brief(strings.TrimPrefix(v.Last.Reason, string(v.Last.Status)+": "))
 	}

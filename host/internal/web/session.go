@@ -12,6 +12,7 @@ import (
 	"io"
 	"net/http"
 	"os/user"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -164,6 +165,23 @@ func (p *pages) signOut(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
+// bodyWords is what is wrong with a body, without words of Go.
+func bodyWords(err error) string {
+	if at, ok := errors.AsType[*time.ParseError](err); ok {
+		return fmt.Sprintf("%q is no instant such as 2026-03-29T01:00:00Z", format.Brief(at.Value))
+	}
+	if of, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && of.Field != "" {
+		return fmt.Sprintf("%s is %s: want %s", of.Field, of.Value, wanted[of.Type.Kind()])
+	}
+	if most, ok := errors.AsType[*http.MaxBytesError](err); ok {
+		return fmt.Sprintf("it has more than %d bytes", most.Limit)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// wanted is what JSON has for a type of Go.
+var wanted = map[reflect.Kind]string{reflect.Bool: "true or false", reflect.String: "a string", reflect.Int: "a whole number"}
+
 // readBody decodes the body of a request, or answers with what is wrong with it. A form of
 // another site cannot send this type. An optional body may be missing.
 func readBody(w http.ResponseWriter, r *http.Request, body any, optional bool) bool {
@@ -183,7 +201,7 @@ func readBody(w http.ResponseWriter, r *http.Request, body any, optional bool) b
 		}
 	}
 	if err != nil && !(errors.Is(err, io.EOF) && optional) {
-		fail(w, http.StatusBadRequest, "the body cannot be read: "+err.Error())
+		fail(w, http.StatusBadRequest, "the body cannot be read: "+bodyWords(err))
 		return false
 	}
 	return true
