@@ -114,7 +114,7 @@ func checkDeadlines(a *app.App) error {
 			continue
 		}
 		if tick, late := latest(j, a.Now()); late+start > deadline {
-			errs = append(errs, fmt.Errorf("job %q: a run may start %s after its tick (Late.Start, or the lease with SkipMissed), and %s looks for the tick of %s %s after it at the earliest: want more, SOLOIST_ALARM=queue, or a replica that serves",
+			errs = append(errs, fmt.Errorf("job %q: its starting deadline is %s (Late.Start, or the lease with SkipMissed), and %s looks for the tick of %s %s after it at the earliest: want more, SOLOIST_ALARM=queue, or a replica that serves",
 				j.Name, deadline, where, tick.Format(time.RFC3339), late+start))
 		}
 	}

@@ -287,11 +287,11 @@ func TestDeadlinesThatNothingKeeps(t *testing.T) {
 		job   soloist.Job
 		want  string // empty: it can be kept
 	}{
-		"less than a start":                   {apps, soloist.Job{Schedule: minutely, Late: soloist.Late{Start: 5 * s}}, "a run may start 5s after its tick"},
+		"less than a start":                   {apps, soloist.Job{Schedule: minutely, Late: soloist.Late{Start: 5 * s}}, "its starting deadline is 5s"},
 		"a start":                             {apps, soloist.Job{Schedule: minutely, Late: soloist.Late{Start: 10 * s}}, ""},
 		"between two looks":                   {apps, soloist.Job{Schedule: half, Late: soloist.Late{Start: 39 * s}}, ":30Z 40s after it at the earliest"},
 		"long enough":                         {apps, soloist.Job{Schedule: half, Late: soloist.Late{Start: 40 * s}}, ""},
-		"one lease, as late ones are skipped": {apps, soloist.Job{Schedule: "@every 30s", Late: soloist.Late{Missed: soloist.SkipMissed}}, "a run may start 30s after its tick"},
+		"one lease, as late ones are skipped": {apps, soloist.Job{Schedule: "@every 30s", Late: soloist.Late{Missed: soloist.SkipMissed}}, "its starting deadline is 30s"},
 		"no deadline":                         {apps, soloist.Job{Schedule: half}, ""},
 		"a replica that serves":               {none, soloist.Job{Schedule: minutely, Late: soloist.Late{Start: s}}, ""},
 		"a timer of its own":                  {functions, soloist.Job{Schedule: half, Late: soloist.Late{Start: 5 * s}}, ""},
@@ -301,9 +301,9 @@ func TestDeadlinesThatNothingKeeps(t *testing.T) {
 		environment(t, tt.where, "SOLOIST_STORAGE=memory:")
 		tt.job.Name, tt.job.Do = "x", do
 		p := host.Program{Work: []soloist.Work{tt.job}, Now: spring}
-		code, says := 0, "!a run may start"
+		code, says := 0, "!its starting deadline"
 		if tt.want != "" {
-			code, says = 2, "a run may start"
+			code, says = 2, "its starting deadline"
 		}
 		for _, command := range []string{"validate", "doctor"} {
 			wantLines(t, p, command, code, tt.want, says)
