@@ -42,6 +42,7 @@ type orderAnswer struct {
 type pauseCommand struct {
 	Job   string  `arg:"" name:"JOB" complete:"work" missing:"which job?" help:"the job or singleton"`
 	Until *string `placeholder:"TIME" help:"when the pause ends by itself: a span from now on such as 2h, a date, or an instant; not given: resume ends it"`
+	Yes   bool    `help:"do it, though another pause is in force: this one takes its place"`
 	orderFlags
 }
 
@@ -51,6 +52,11 @@ func (c *pauseCommand) do(ctx context.Context, a *app.App) int {
 		return misused(a.Console, err)
 	}
 	before := ordersOf(ctx, a)
+	for _, name := range a.Shards(c.Job) {
+		if old := view.PauseReplaced(before.Jobs[name], a.Now()); old != "" && !c.Yes {
+			return c.refused(a, name, fmt.Errorf("pause %s: %s: if that is meant, add --yes", name, old))
+		}
+	}
 	return c.order(ctx, a, desk.Order{Kind: record.OrderPause, Job: c.Job, Until: until}, func(o record.Order) string {
 		if old := view.PauseReplaced(before.Jobs[o.Job], a.Now()); old != "" {
 			a.Console.Tell("pause %s: %s", o.Job, old)

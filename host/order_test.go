@@ -230,8 +230,11 @@ func TestPauseTellsWhatItReplaces(t *testing.T) {
 		p := steered(&noted{})
 		wantLines(t, p, "pause beat --until 90m --reason disk --by ann", 0, "beat: paused by ann until 2000-01-01 01:30:00Z, in 1h30m")
 		const replaced = "this takes the place of the pause by ann until 2000-01-01 01:30:00Z: disk"
-		wantLines(t, p, "pause beat --by bob --json", 0, replaced, `"by": "bob"`)
-		wantLines(t, p, "pause beat --by eve", 0, "the place of the pause by bob until a resume: no reason given")
+		wantLines(t, p, "pause beat --by bob", 1, "pause beat: "+replaced+": if that is meant, add --yes\n")
+		wantLines(t, p, "audit", 0, "disk", "!bob")
+		wantLines(t, p, "pause beat --by bob --json", 1, `"error": "pause beat: `+replaced, "!bob")
+		wantLines(t, p, "pause beat --by bob --yes --json", 0, replaced, `"by": "bob"`)
+		wantLines(t, p, "pause beat --by eve --yes", 0, "the place of the pause by bob until a resume: no reason given")
 		wantLines(t, p, "pause sad", 0, "!takes the place")
 	})
 }
