@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/proctest"
 	"github.com/soloist-go/soloist/internal/sim/trace"
 )
@@ -214,13 +215,14 @@ type term struct {
 	hasEnd, other bool      // it wrote its outcome; another replica settled it
 }
 
-// termAt returns the last claim of a job before an instant.
+// termAt returns the last claim of a job that was decided before an instant: the service sees it later, over a slow line by
+// seconds.
 func (j *judge) termAt(job string, at time.Time) (t *term) {
 	token, lease := int64(0), ""
 	for _, q := range j.Requests {
 		switch {
 		case q.Job != job:
-		case q.Op == "claim" && !q.Time.After(at) && (t == nil || q.Record.Token != token):
+		case q.Op == "claim" && !instant.Earlier(q.Time, q.Record.Run.Claimed).After(at) && (t == nil || q.Record.Token != token):
 			t, token, lease = &term{replica: q.Replica, claimed: q.Time, held: q.Time.Add(shortest)}, q.Record.Token, q.Lease
 		case t == nil || !t.end.IsZero():
 		case q.Lease == lease && (q.Op == "finish" || q.Op == "take back"):

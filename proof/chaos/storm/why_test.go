@@ -30,6 +30,7 @@ func TestReasons(t *testing.T) {
 		{"five", 40, "died", "the run before, on a, had no end", nil, "no such runner died"},
 		{pages, 70, "died", "the run before, on b, had no end", nil, "b did not suffer anything"},
 		{"five", 5.5, "overlap", "the run before, on a, took until 12:00:06", nil, ""},
+		{pages, 25, "overlap", run + "took until 12:00:32", nil, ""}, // its claim was decided at 10, and seen by the service at 30
 		{"five", 20, "overlap", run + "took until 12:00:30", nil, "no such run was under way"},
 		{"five", 40, "overlap", "the job was running", nil, "no such run was under way"},
 		{"five", 9, "down", "no replica was up", []string{"whether a was up"}, "a was up"},
