@@ -63,14 +63,13 @@ type Order struct {
 type OrderKind string
 
 const (
-	OrderPause    OrderKind = "pause"
-	OrderResume   OrderKind = "resume"
-	OrderRun      OrderKind = "run"
-	OrderCancel   OrderKind = "cancel"
-	OrderStepDown OrderKind = "step-down"
-
-	OrderBackfill       OrderKind = "backfill"
-	OrderCancelBackfill OrderKind = "cancel-backfill"
+	OrderPause          = OrderKind(record.OrderPause)
+	OrderResume         = OrderKind(record.OrderResume)
+	OrderRun            = OrderKind(record.OrderRun)
+	OrderCancel         = OrderKind(record.OrderCancel)
+	OrderStepDown       = OrderKind(record.OrderStepDown)
+	OrderBackfill       = OrderKind(record.OrderBackfill)
+	OrderCancelBackfill = OrderKind(record.OrderCancelBackfill)
 )
 
 // Order writes an order into the store, where replicas read it within five seconds; none has to

@@ -107,10 +107,14 @@ func jobStatus(st *desk.Status) JobStatus {
 	if st.Err != nil { // it may be the record of another program
 		r, fill = &record.Record{}, &record.BackfillProgress{}
 	}
-	of := JobStatus{Name: st.Name, Shard: st.Shard.Index, Shards: st.Shard.Count, Singleton: st.Singleton, EveryReplica: st.EveryReplica, Schedule: st.Schedule, After: st.After,
-		Lease: st.Lease, Last: lastRun(r), History: slices.Clone(r.History), Counts: r.Counts, Failures: r.Failures, Succeeded: r.Succeeded, Settled: r.Watermark,
-		Checkpoint: st.Checkpoint, Err: st.Err, Next: st.Next, Awaits: st.Awaits, Foreign: st.Foreign, Waits: st.Waits, Occupied: st.Occupied,
-		Begins: st.Begins, Over: st.Over, Paused: st.Paused, Late: LateTicks(st.Late), Backfill: backfillStatus(st.Name, fill)}
+	of := JobStatus{
+		Name: st.Name, Shard: st.Shard.Index, Shards: st.Shard.Count, Singleton: st.Singleton, EveryReplica: st.EveryReplica,
+		Schedule: st.Schedule, After: st.After,
+		Lease: st.Lease, Last: lastRun(r), History: slices.Clone(r.History), Counts: r.Counts, Failures: r.Failures,
+		Succeeded: r.Succeeded, Settled: r.Watermark, Checkpoint: st.Checkpoint, Err: st.Err,
+		Next: st.Next, Awaits: st.Awaits, Foreign: st.Foreign, Waits: st.Waits, Occupied: st.Occupied, Begins: st.Begins, Over: st.Over,
+		Paused: st.Paused, Late: LateTicks(st.Late), Backfill: backfillStatus(st.Name, fill),
+	}
 	if p := st.Pause; p != (record.Pause{}) {
 		of.Pause = Order{Kind: OrderPause, Job: st.Name, By: p.By, Reason: p.Reason, Until: p.Until, At: p.At}
 	}
