@@ -23,12 +23,10 @@ func (k Keep) tidy(ctx context.Context, s store.Appender, e *end, now time.Time)
 		total += p.size
 	}
 	for len(e.parts) > 1 {
-		old, err := k.old(ctx, s, e.parts[1], now)
-		if err != nil {
-			return err
-		}
-		if !old && (k.Bytes == 0 || total <= k.Bytes) {
-			return nil
+		if k.Bytes == 0 || total <= k.Bytes { // else it goes however old it is
+			if old, err := k.old(ctx, s, e.parts[1], now); err != nil || !old {
+				return err
+			}
 		}
 		if err := s.RemoveLog(ctx, e.parts[0].name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
