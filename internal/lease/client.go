@@ -114,7 +114,7 @@ func (c *Client) readWithin(ctx context.Context, limit time.Duration) (store.Ent
 	defer cancel()
 	sent := c.Clock.Elapsed()
 	entry, err := c.Store.Read(ctx, c.Name)
-	entry.Revision, err = Stamped(entry.Revision, err)
+	entry.Revision, err = stamped(entry.Revision, err)
 	if err == nil || errors.Is(err, fs.ErrNotExist) {
 		c.Clock.Observe(sent, entry.Date)
 	}
@@ -127,7 +127,7 @@ func (c *Client) Create(ctx context.Context, record []byte) (store.Entry, error)
 	defer cancel()
 	sent := c.Clock.Elapsed()
 	entry, err := c.Store.Create(ctx, c.Name, record)
-	entry.Revision, err = Stamped(entry.Revision, err)
+	entry.Revision, err = stamped(entry.Revision, err)
 	if err == nil {
 		c.Clock.Observe(sent, entry.Date)
 	}
@@ -138,9 +138,9 @@ func (c *Client) Create(ctx context.Context, record []byte) (store.Entry, error)
 // proxy for example, so the call may have been applied or not.
 var errNoETag = errors.New("the answer has no ETag: it is not from the store")
 
-// Stamped turns a success without an ETag into errNoETag. Such a success proves neither
-// a claim nor a renewal, nor that a document was written.
-func Stamped(s store.Revision, err error) (store.Revision, error) {
+// stamped turns a success without an ETag into errNoETag. Such a success proves neither
+// a claim nor a renewal.
+func stamped(s store.Revision, err error) (store.Revision, error) {
 	if err == nil && s.ETag == "" {
 		return store.Revision{}, errNoETag
 	}

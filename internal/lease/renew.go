@@ -38,7 +38,7 @@ func (g *grant) acquire(ctx context.Context, etag string, limit time.Duration) e
 	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	g.start = g.client.Clock.Elapsed()
-	stamp, err := Stamped(g.lease.Acquire(ctx, g.Length, etag))
+	stamp, err := stamped(g.lease.Acquire(ctx, g.Length, etag))
 	if err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (g *grant) Renew(ctx context.Context) error {
 	// The time is kept on the stack of this very call. The deadline may only count from
 	// the sending of the request that was answered.
 	sent := g.client.Clock.Elapsed()
-	stamp, err := Stamped(g.lease.Renew(ctx))
+	stamp, err := stamped(g.lease.Renew(ctx))
 	if err != nil {
 		return err
 	}

@@ -154,7 +154,7 @@ func (w *writes) once(ctx context.Context, p *page) error {
 	} else {
 		stamp, err = w.lease.(store.Checkpointer).Save(ctx, w.last.ETag, p.record, p.checkpoint)
 	}
-	stamp, err = Stamped(stamp, err)
+	stamp, err = stamped(stamp, err)
 	if err != nil {
 		w.unclear, w.doubt = true, w.doubt || !refused(err)
 		return err

@@ -271,8 +271,8 @@ func (c *claiming) tell(f event.Outcome) {
 //     ordered manually, comes first.
 //   - A tick whose runner died is run again alone, so that one which kills its runners costs the others one attempt.
 
-// MaxParallel is how many ticks of a backfill may run at a time.
-const MaxParallel = 16
+// maxParallel is how many ticks of a backfill may run at a time.
+const maxParallel = 16
 
 // An Ended is how the attempt of one of several ticks has ended.
 type Ended struct {
@@ -284,7 +284,7 @@ type Ended struct {
 
 // claimSeveral has the claim of the next tick of a backfill claim as many ticks as may run at a time.
 func (c *claiming) claimSeveral(fill *record.Backfill) {
-	r, b, most := &c.next.Record, &c.next.Record.Backfill, min(fill.Parallel, MaxParallel)
+	r, b, most := &c.next.Record, &c.next.Record.Backfill, min(fill.Parallel, maxParallel)
 	if c.Group != "" { // its slot is for one run
 		most = 1
 	}
@@ -465,7 +465,7 @@ func StallSeveral(p *Policy, r *record.Record, e Ended) record.Record {
 type Range struct {
 	From, To time.Time // To is zero: up to now, as far as ticks have their outcome
 	All      bool      // all ticks of the range; otherwise those that were missed
-	Parallel int       // how many are run at a time, up to MaxParallel; 0 and 1: one
+	Parallel int       // how many are run at a time, up to maxParallel; 0 and 1: one
 }
 
 // PlanBackfill returns the backfill of a range, without what its order adds, and its first and last
@@ -540,8 +540,8 @@ func (of Range) check(p *Policy, r *record.Record, now time.Time) error {
 		return fmt.Errorf("to is %s, before from, %s", of.To.UTC().Format(time.RFC3339), of.From.UTC().Format(time.RFC3339))
 	case of.To.After(now):
 		return fmt.Errorf("to is %s, which is in the future: ticks to come are run when they are due", of.To.UTC().Format(time.RFC3339))
-	case of.Parallel < 0 || of.Parallel > MaxParallel:
-		return fmt.Errorf("%d ticks at a time: want 1 to %d", of.Parallel, MaxParallel)
+	case of.Parallel < 0 || of.Parallel > maxParallel:
+		return fmt.Errorf("%d ticks at a time: want 1 to %d", of.Parallel, maxParallel)
 	case of.Parallel > 1 && p.Group != "":
 		return fmt.Errorf("%d ticks at a time: a run of the job takes a slot of the group %s, and the ticks of a backfill share one: leave parallel out", of.Parallel, p.Group)
 	case r.Definition.Spec != "" && r.Definition.Spec != p.Spec:

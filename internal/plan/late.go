@@ -34,8 +34,8 @@ type Late struct {
 // many in most records, so that none is lost unseen.
 const lateKept = 10
 
-// LateAgain is how long the replicas of a job wait at least between two writes that only report late ticks.
-const LateAgain = time.Minute
+// lateAgain is how long the replicas of a job wait at least between two writes that only report late ticks.
+const lateAgain = time.Minute
 
 // lateJitter keeps the replicas apart that would all report one tick.
 const lateJitter = 3 * time.Second
@@ -217,8 +217,8 @@ func LateNow(p *Policy, r *record.Record, now time.Time, c record.JobControl) re
 func UntilTell(p *Policy, r *record.Record, now time.Time, c record.JobControl) time.Duration {
 	wait := untilLate(p, r, now, c)
 	// The clock that reported may be a little ahead of this one. If it is by more than that, it was wrong.
-	if again := r.Past.Told.Add(LateAgain).Sub(now); again <= 2*LateAgain {
-		wait = max(wait, min(again, LateAgain))
+	if again := r.Past.Told.Add(lateAgain).Sub(now); again <= 2*lateAgain {
+		wait = max(wait, min(again, lateAgain))
 	}
 	return wait
 }

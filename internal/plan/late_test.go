@@ -114,7 +114,7 @@ func TestEachLateTickIsToldOnce(t *testing.T) {
 			case wait > 0:
 			case rare:
 				n := Report(&p, &rec, now, record.JobControl{}).Count
-				if told += n; n > 0 && now.Sub(last) < LateAgain-time.Millisecond {
+				if told += n; n > 0 && now.Sub(last) < lateAgain-time.Millisecond {
 					t.Errorf("seed %d: at %s %d ticks are told, and others were at %s", seed, now, n, last)
 				}
 				last = now
