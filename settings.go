@@ -121,20 +121,14 @@ func (j *Job) spec(due *ticks.Ticks, after []string) string {
 	return plan.SpecWith(text, due.ZoneSum(), due.DaysSum())
 }
 
-// spec returns a hash of a job's definition. Replicas with another hash have other ticks, so only
-// replicas of one definition may decide about the job at a time.
-func spec(parts ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
-	return hex.EncodeToString(sum[:6])
-}
-
-// specOf returns the hash of a definition. The number of shards is part of it: the shards of another
-// number have other shares of the work.
+// specOf returns the hash of a definition. Replicas with another hash have other ticks, so only replicas of one definition may
+// decide about the job at a time. The number of shards is part of it: the shards of another number have other shares of the work.
 func specOf(shards int, parts ...string) string {
 	if shards > 0 {
 		parts = append(parts, "shards", strconv.Itoa(shards))
 	}
-	return spec(parts...)
+	sum := sha256.Sum256([]byte(strings.Join(parts, "\x00")))
+	return hex.EncodeToString(sum[:6])
 }
 
 // A lineage finds the ticks of jobs that follow others.
