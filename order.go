@@ -82,7 +82,7 @@ func (s *Scheduler) Order(ctx context.Context, o Order) (Order, error) {
 		return Order{}, err
 	}
 	written, err := s.core.Order(ctx, desk.Order{Kind: record.OrderKind(o.Kind), Job: o.Job, By: o.By, Reason: o.Reason, Until: o.Until,
-		Request: o.Request, Backfill: runner.Range(o.Backfill)})
+		Request: o.Request, Backfill: desk.Range(o.Backfill)})
 	return newOrder(&written), err
 }
 

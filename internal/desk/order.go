@@ -103,8 +103,7 @@ func (o *Order) check(r *runner.Runner, now time.Time) error {
 	return CheckRequest(o.Request)
 }
 
-// requestRule keeps requests short and plain: they are in the record, in logs,
-// and in [Run.ID].
+// requestRule keeps requests short and plain: they are in the record, in logs, and in the ids of runs.
 var requestRule = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$`)
 
 // CheckRequest returns what is wrong with the name of a manual run.
@@ -118,7 +117,7 @@ func CheckRequest(name string) error {
 	return nil
 }
 
-// readsAsTick reports whether a request looks like a tick in [Run.ID].
+// readsAsTick reports whether a request looks like a tick in the id of a run.
 func readsAsTick(request string) bool {
 	at, err := time.Parse(time.RFC3339, request)
 	return err == nil && at.UTC().Format(time.RFC3339) == request
