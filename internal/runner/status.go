@@ -96,7 +96,7 @@ func addAwaited(runners []*Runner, all []Status) {
 // awaited returns the predecessors that a tick of the record waits for, as far as their records show.
 func (q inquiry) awaited(rec *record.Record, state store.LeaseState, records map[string]*record.Record) (names []string) {
 	p := &q.job.Policy
-	v := plan.View{Record: rec, State: state, Now: q.clock.Best(), Since: rec.Definition.Since, Control: q.orders}
+	v := plan.View{Record: rec, State: state, Now: q.at, Since: rec.Definition.Since, Control: q.orders}
 	for _, name := range p.After {
 		before := plan.Predecessor{Job: name}
 		if of := records[name]; of != nil {
