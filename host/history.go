@@ -253,12 +253,9 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 			p.Counts = map[event.Status]int64{}
 		}
 		if st.Err == nil {
-			lines, err := past.OfRecord(&st), error(nil)
-			if p.older = a.Logs != nil && st.Lease != "" && reaches(&st.Record, back); !p.older {
-				lines, err = f.pastOf(ctx, a, &st, back)
-			}
+			lines, older, err := f.pastOf(ctx, a, &st, back)
 			p.History, _ = f.Select(st.Name, lines, 0, f.limit+1)
-			p.status, p.lines = st, lines
+			p.status, p.lines, p.older = st, lines, older
 			if f.Run != "" {
 				err = errors.Join(err, past.AddDetails(ctx, a, &st, p.History))
 			}
@@ -306,15 +303,20 @@ func reaches(r *record.Record, back time.Time) bool {
 	return !back.IsZero() && n > 0 && !past.When(&r.History[n-1]).After(back) && r.Backfill.Seq == 0
 }
 
-// pastOf returns the outcomes of a job back to an instant, newest first: from its record and its log.
-func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status, back time.Time) (past.Lines, error) {
+// pastOf returns the outcomes of a job back to an instant, newest first: from its record and, if that does not reach so far, its
+// log. older reports whether the log, which was not read, may have older ones.
+func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status, back time.Time) (lines past.Lines, older bool, err error) {
 	if a.Logs == nil || st.Lease == "" {
-		return past.OfRecord(st), nil
+		return past.OfRecord(st), false, nil
+	}
+	if reaches(&st.Record, back) {
+		return past.OfRecord(st), true, nil
 	}
 	if back.Before(f.Since) {
 		back = f.Since
 	}
-	return past.Read(ctx, a, st, back)
+	lines, err = past.Read(ctx, a, st, back)
+	return lines, false, err
 }
 
 // missing reports that a run which was asked for is not in the history.
