@@ -38,7 +38,7 @@ type jobHistory struct {
 
 	words  string // the state
 	status desk.Status
-	lines  past.Lines // those that were read
+	lines  past.Lines // those that were read, with --why and as long as it has outcomes to show
 	older  bool       // its log, which was not read, may have older outcomes
 }
 
@@ -135,6 +135,11 @@ func newest(pasts []jobHistory, limit int) (rows []row, more bool) {
 		p := &pasts[r.of]
 		rows[i].at, p.History = len(p.History), append(p.History, r.Run)
 	}
+	for i := range pasts {
+		if len(pasts[i].History) == 0 {
+			pasts[i].lines = nil
+		}
+	}
 	return rows, more
 }
 
@@ -200,6 +205,7 @@ type filter struct {
 	named *locks.Named // in place of jobs; nil: jobs
 	limit int
 	times zoning
+	why   bool // what was read is needed for the reasons, too
 }
 
 // filter reads the arguments. The error joins all that is wrong with them.
@@ -218,6 +224,7 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	} else if (f.job != "" || f.Run != "") && (f.Run != "" || len(a.Shards(f.job)) <= 1) {
 		errs = append(errs, a.One(f.job)) // the name of one with shards means them all, but a run is one of a shard
 	}
+	f.why = c.Why
 	if f.times, err = c.read(); err != nil {
 		errs = append(errs, fmt.Errorf("history: %w", err))
 	}
@@ -255,7 +262,10 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 		if st.Err == nil {
 			lines, older, err := f.pastOf(ctx, a, &st, back)
 			p.History, _ = f.Select(st.Name, lines, 0, f.limit+1)
-			p.status, p.lines, p.older = st, lines, older
+			p.status, p.older = st, older
+			if f.why {
+				p.lines = lines
+			}
 			if f.Run != "" {
 				err = errors.Join(err, past.AddDetails(ctx, a, &st, p.History))
 			}
