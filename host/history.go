@@ -38,7 +38,7 @@ type jobHistory struct {
 
 	words  string // the state
 	status desk.Status
-	lines  past.Lines // those that were read
+	lines  past.Lines // those that were read, with --why and as long as it has outcomes to show
 	older  bool       // its log, which was not read, may have older outcomes
 }
 
@@ -135,6 +135,11 @@ func newest(pasts []jobHistory, limit int) (rows []row, more bool) {
 		p := &pasts[r.of]
 		rows[i].at, p.History = len(p.History), append(p.History, r.Run)
 	}
+	for i := range pasts {
+		if len(pasts[i].History) == 0 {
+			pasts[i].lines = nil
+		}
+	}
 	return rows, more
 }
 
@@ -200,6 +205,7 @@ type filter struct {
 	named *locks.Named // in place of jobs; nil: jobs
 	limit int
 	times zoning
+	why   bool // what was read is needed for the reasons, too
 }
 
 // filter reads the arguments. The error joins all that is wrong with them.
@@ -218,6 +224,7 @@ func (c *historyCommand) filter(a *app.App) (f filter, err error) {
 	} else if (f.job != "" || f.Run != "") && (f.Run != "" || len(a.Shards(f.job)) <= 1) {
 		errs = append(errs, a.One(f.job)) // the name of one with shards means them all, but a run is one of a shard
 	}
+	f.why = c.Why
 	if f.times, err = c.read(); err != nil {
 		errs = append(errs, fmt.Errorf("history: %w", err))
 	}
@@ -253,12 +260,12 @@ func (f filter) histories(ctx context.Context, a *app.App) (pasts []jobHistory, 
 			p.Counts = map[event.Status]int64{}
 		}
 		if st.Err == nil {
-			lines, err := past.OfRecord(&st), error(nil)
-			if p.older = a.Logs != nil && st.Lease != "" && reaches(&st.Record, back); !p.older {
-				lines, err = f.pastOf(ctx, a, &st, back)
-			}
+			lines, older, err := f.pastOf(ctx, a, &st, back)
 			p.History, _ = f.Select(st.Name, lines, 0, f.limit+1)
-			p.status, p.lines = st, lines
+			p.status, p.older = st, older
+			if f.why {
+				p.lines = lines
+			}
 			if f.Run != "" {
 				err = errors.Join(err, past.AddDetails(ctx, a, &st, p.History))
 			}
@@ -306,15 +313,20 @@ func reaches(r *record.Record, back time.Time) bool {
 	return !back.IsZero() && n > 0 && !past.When(&r.History[n-1]).After(back) && r.Backfill.Seq == 0
 }
 
-// pastOf returns the outcomes of a job back to an instant, newest first: from its record and its log.
-func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status, back time.Time) (past.Lines, error) {
+// pastOf returns the outcomes of a job back to an instant, newest first: from its record and, if that does not reach so far, its
+// log. older reports whether the log, which was not read, may have older ones.
+func (f filter) pastOf(ctx context.Context, a *app.App, st *desk.Status, back time.Time) (lines past.Lines, older bool, err error) {
 	if a.Logs == nil || st.Lease == "" {
-		return past.OfRecord(st), nil
+		return past.OfRecord(st), false, nil
+	}
+	if reaches(&st.Record, back) {
+		return past.OfRecord(st), true, nil
 	}
 	if back.Before(f.Since) {
 		back = f.Since
 	}
-	return past.Read(ctx, a, st, back)
+	lines, err = past.Read(ctx, a, st, back)
+	return lines, false, err
 }
 
 // missing reports that a run which was asked for is not in the history.

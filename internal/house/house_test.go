@@ -170,7 +170,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/azd":       {"internal/safefile"},
 		"host/internal/view":      {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "internal/desk", "internal/record", "internal/ticks", "store"},
 		"host/internal/watch":     {".", "store", "host/internal/format", "internal/ontime"},
-		"host/internal/why":       {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/presence", "internal/desk", "internal/history", "internal/record", "internal/ticks"},
+		"host/internal/why":       {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/presence", "internal/desk", "internal/history", "internal/instant", "internal/record", "internal/ticks"},
 		"host/internal/web":       {".", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/why", "internal/descriptors", "internal/desk", "internal/record", "store"},
 	}
 	all := imports(t, false)

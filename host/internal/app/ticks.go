@@ -25,16 +25,11 @@ func TicksOf(j soloist.Job) (*ticks.Ticks, error) {
 // First returns the job whose schedule names the ticks of a job. If the job follows others, this is the first job that it follows,
 // or the first that this one follows, and so on; else the job itself.
 func First(a *App, j soloist.Job) soloist.Job {
-	if len(j.After.Jobs) == 0 { // there may be no scheduler
-		return j
-	}
-	for range a.Scheduler.Jobs { // jobs that follow each other in a circle are refused at the start
-		for _, o := range a.Scheduler.Jobs {
-			if len(j.After.Jobs) > 0 && o.Name == j.After.Jobs[0] {
-				j = o
-				break
-			}
+	for range a.all { // jobs that follow each other in a circle are refused at the start
+		if len(j.After.Jobs) == 0 {
+			break
 		}
+		j = a.find(j.After.Jobs[0])
 	}
 	return j
 }

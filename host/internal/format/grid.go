@@ -68,7 +68,7 @@ func printRow(w io.Writer, r gridRow, widths []int, colour bool) {
 		if widths[i] == 0 {
 			continue
 		}
-		text = Cut(text, widths[i])
+		text = cut(text, widths[i])
 		b.WriteString(strings.Repeat(" ", blanks))
 		b.WriteString(Paint(colour && i == 1 && r.tone != "", r.tone, text))
 		blanks = widths[i] - Width(text) + gap
@@ -142,8 +142,8 @@ func widthOf(c rune) int {
 	return 1
 }
 
-// Cut is the beginning of a line that is too wide, with an ellipsis at its end.
-func Cut(text string, width int) string {
+// cut is the beginning of a line that is too wide, with an ellipsis at its end.
+func cut(text string, width int) string {
 	if Width(text) <= width {
 		return text
 	}

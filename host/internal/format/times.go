@@ -249,7 +249,7 @@ func SkewWords(skew time.Duration) string {
 	return fmt.Sprintf("this machine's clock is %s %s the store's", skew.Abs().Round(100*time.Millisecond), way)
 }
 
-// SkewNote is skewWords where that is worth a word.
+// SkewNote is [SkewWords] where that is worth a word.
 func SkewNote(skew time.Duration) string {
 	if skew.Abs() <= SkewShown {
 		return ""

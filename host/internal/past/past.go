@@ -1,5 +1,5 @@
-// Package past has the outcomes of a job: from its record and, where they are too few,
-// from its log.
+// Package past has the outcomes of a job: from its record and, where they are too few, from its log. It has the details of
+// failures, too, and the cells that a strip of the page is made of.
 package past
 
 import (

@@ -174,8 +174,8 @@ func (f *Fleet) namesWith(job string, has bool) (names []string) {
 	return names
 }
 
-// DiffersIn says where the settings of a job are not the same everywhere.
-func (f *Fleet) DiffersIn(job string) (notes []string) {
+// differsIn says where the settings of a job are not the same everywhere.
+func (f *Fleet) differsIn(job string) (notes []string) {
 	if f == nil || len(f.parties) < 2 {
 		return nil
 	}
@@ -208,7 +208,7 @@ func (f *Fleet) All(a *app.App) []string {
 	var n Notes
 	own, _ := a.Work()
 	for _, job := range slices.Sorted(maps.Keys(own)) {
-		for _, text := range f.DiffersIn(job) {
+		for _, text := range f.differsIn(job) {
 			n.Differ(job, text)
 		}
 	}

@@ -315,7 +315,7 @@ func (v *Job) meet(a *app.App, st *desk.Status, ended bool, fleet *Fleet) {
 	if (on || v.Pause != nil) && slices.Contains([]State{Idle, Failing, noRecord, onEach, over}, v.State) {
 		v.State = paused
 	}
-	v.Differs = append(v.Differs, fleet.DiffersIn(job)...)
+	v.Differs = append(v.Differs, fleet.differsIn(job)...)
 	if v.State == interrupted {
 		v.sign(fleet.seen(v.Runner, v.Claimed))
 	}

@@ -165,7 +165,7 @@ func (r Row) LastWords(c format.Clock) string {
 	}
 	return slices.MinFunc(r.Jobs, func(a, b Job) int {
 		return cmp.Or(before(a.Wrong(), b.Wrong()), last(b).Compare(last(a)))
-	}).LastBrief(c)
+	}).lastBrief(c)
 }
 
 // NextWords is the next tick; of shards the first.

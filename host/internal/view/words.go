@@ -13,9 +13,9 @@ import (
 
 // StateWords is the state, and who runs what since when.
 func (v Job) StateWords(c format.Clock) string {
-	text := string(v.State) + v.WaitWords(c)
+	text := string(v.State) + v.waitWords(c)
 	if v.State == paused {
-		text += v.PauseWords(c)
+		text += v.pauseWords(c)
 	}
 	if v.Replica != "" {
 		text += " on " + format.Line(v.Replica)
@@ -26,13 +26,13 @@ func (v Job) StateWords(c format.Clock) string {
 	if v.TimedOut {
 		text += ", over its time-out by " + c.Since(v.TimesOut)
 	}
-	if told := v.ProgressWords(c); told != "" {
+	if told := v.progressWords(c); told != "" {
 		text += " (" + told + ")"
 	}
 	if v.State != paused {
-		text += v.PauseWords(c)
+		text += v.pauseWords(c)
 	}
-	return text + v.FailureWords() + v.LateWords(c) + v.boundWords(c)
+	return text + v.failureWords() + v.lateWords(c) + v.boundWords(c)
 }
 
 // boundWords complete the state of a job that has no tick now, since it has not begun or is over.
@@ -48,8 +48,8 @@ func (v Job) boundWords(c format.Clock) string {
 	return ", over since " + c.Stamp(v.Over)
 }
 
-// FailureWords completes the state: how often the job has failed in a row.
-func (v Job) FailureWords() string {
+// failureWords completes the state: how often the job has failed in a row.
+func (v Job) failureWords() string {
 	switch {
 	case v.Failures == 0:
 		return ""
@@ -70,8 +70,8 @@ func (v Job) Tone() format.Tone {
 	return format.Normal
 }
 
-// WaitWords says until when no replica takes over a job that was unlocked.
-func (v Job) WaitWords(c format.Clock) string {
+// waitWords says until when no replica takes over a job that was unlocked.
+func (v Job) waitWords(c format.Clock) string {
 	switch {
 	case v.Waits.IsZero():
 		return ""
@@ -81,8 +81,8 @@ func (v Job) WaitWords(c format.Clock) string {
 	return " after unlock: no replica has taken over yet"
 }
 
-// ProgressWords is the last progress report of the run, and how old it is.
-func (v Job) ProgressWords(c format.Clock) string {
+// progressWords is the last progress report of the run, and how old it is.
+func (v Job) progressWords(c format.Clock) string {
 	if v.Progress == nil {
 		return ""
 	}
@@ -105,13 +105,13 @@ func (v Job) LastWords(c format.Clock) string {
 	return text + ", " + c.Relative(at)
 }
 
-// LastBrief is what became of the last tick, how long ago that was, and why, for a table. A run of hours that has just failed
+// lastBrief is what became of the last tick, how long ago that was, and why, for a table. A run of hours that has just failed
 // has not failed hours ago.
-func (v Job) LastBrief(c format.Clock) string {
+func (v Job) lastBrief(c format.Clock) string {
 	if v.Last == nil {
 		return "-"
 	}
-	ago := format.Roughly(max(0, c.Now.Sub(cmp.Or(v.Last.End, format.Moment(v.Last))))) + " ago"
+	ago := c.Since(cmp.Or(v.Last.End, format.Moment(v.Last))) + " ago"
 	if v.Last.Reason != "" {
 		return format.Fate(v.Last) + " " + ago + ": " + format.Brief(strings.TrimPrefix(v.Last.Reason, string(v.Last.Status)+": "))
 	}
@@ -131,8 +131,8 @@ func (v Job) NextWords(c format.Clock) string {
 	return c.Both(c.Stamp(v.Next), c.Ahead(v.Next))
 }
 
-// LateWords completes the state: since when the job is late, and how many ticks have not succeeded.
-func (v Job) LateWords(c format.Clock) string {
+// lateWords completes the state: since when the job is late, and how many ticks have not succeeded.
+func (v Job) lateWords(c format.Clock) string {
 	if v.Late == nil {
 		return ""
 	}
@@ -143,8 +143,8 @@ func (v Job) LateWords(c format.Clock) string {
 	return words
 }
 
-// PauseWords completes the state: who has paused the job, until when and why.
-func (v Job) PauseWords(c format.Clock) string {
+// pauseWords completes the state: who has paused the job, until when and why.
+func (v Job) pauseWords(c format.Clock) string {
 	if v.Pause == nil {
 		return ""
 	}

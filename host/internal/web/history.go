@@ -90,12 +90,7 @@ func (p *pages) pastOf(r *http.Request, st *desk.Status, f past.Filter) (lines p
 func parsePast(values map[string]string, now time.Time) (q pastQuery, err error) {
 	q.limit = mostRows
 	err = readEach(values, "since, outcome, run, offset or limit", map[string]func(value string) error{
-		"since": func(value string) (err error) {
-			if q.Since, err = (format.Clock{Now: now}).Ago(value); err != nil {
-				return fmt.Errorf("since is %q: %w", format.Brief(value), err)
-			}
-			return nil
-		},
+		"since":   func(value string) (err error) { q.Since, err = agoOf("since", value, now); return err },
 		"outcome": func(value string) error { return q.Want(strings.Split(value, ",")...) },
 		"run":     func(value string) error { q.Run = value; return nil },
 		"offset":  func(value string) (err error) { q.offset, err = numberOf("offset", value, 0, 1<<31-1); return err },

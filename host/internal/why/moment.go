@@ -10,6 +10,7 @@ import (
 	"github.com/soloist-go/soloist/calendar"
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/host/internal/format"
+	"github.com/soloist-go/soloist/internal/instant"
 )
 
 // A Moment is what somebody asks about: the ticks from one instant on and before another. Zero: nothing in particular.
@@ -116,7 +117,7 @@ func (a *asking) one(m Moment) {
 	if tick.IsZero() {
 		if o := a.outcomeIn(m); o != nil {
 			a.know("by the schedule that this program has there is no tick then")
-			a.ended(o, earlier(o.Tick, m.From))
+			a.ended(o, instant.Earlier(o.Tick, m.From))
 			return
 		}
 		a.none(m)
@@ -166,30 +167,23 @@ func (a *asking) day(m Moment) {
 	}
 	for _, o := range a.Lines {
 		if o.Request == "" && o.Status != event.Succeeded && !o.Tick.Before(first) && (isOf(&o.Outcome, last) || !o.Tick.After(last)) {
-			a.tick(a.Ticks.Last(earlier(o.Tick, last)))
+			a.tick(a.Ticks.Last(instant.Earlier(o.Tick, last)))
 			return
 		}
 	}
-	watermark, owed := a.Status.Record.Watermark, a.Ticks.Last(earlier(last, a.Now))
+	watermark, owed := a.Status.Record.Watermark, a.Ticks.Last(instant.Earlier(last, a.Now))
 	isFirst := func(l line) bool { return l.Request == "" && isOf(&l.Outcome, first) }
 	if n > 1 && !owed.Before(first) && owed.After(watermark) && !a.isRunning(owed) {
 		a.tick(owed)
 	} else if n == 1 || first.After(a.Now) || !slices.ContainsFunc(a.Lines, isFirst) {
 		a.tick(first)
 	} else {
-		a.say(Succeeded, "its ticks of that day up to %s have succeeded", format.Stamp(earlier(watermark, last)))
+		a.say(Succeeded, "its ticks of that day up to %s have succeeded", format.Stamp(instant.Earlier(watermark, last)))
 	}
 }
 
 // mostCounted is how many ticks of a day are counted.
 const mostCounted = 1000
-
-func earlier(a, b time.Time) time.Time {
-	if b.Before(a) {
-		return b
-	}
-	return a
-}
 
 // ahead answers for a tick to come.
 func (a *asking) ahead(tick time.Time) {
