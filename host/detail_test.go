@@ -49,10 +49,11 @@ func TestWholeError(t *testing.T) {
 // longError has 10,291 characters on two lines.
 var longError = strings.Repeat("no paper ", 1142) + "\n<b>\u00e9\x1b[2J !!!"
 
-// troubled is a job whose first try panics. The second returns a long error.
+// troubled is a job whose first try panics. The second returns a long error. The lines of its log are short, since all of it has to
+// fit, whatever the directory whose files the stack names.
 var troubled = soloist.Job{Name: "report", Schedule: "@yearly", Retry: soloist.Retry{MaxTries: 2, Backoff: time.Second}, Do: func(_ context.Context, run *soloist.Run) error {
 	for i := range 60 {
-		run.Log.With("page", i).WithGroup("printer").Info("printing", "key", adminToken)
+		run.Log.With("page", i).WithGroup("p").Info("p", "key", adminToken)
 	}
 	if run.Try == 1 {
 		panic("no ink")
@@ -72,7 +73,7 @@ func wantWhole(t *testing.T, p host.Program) {
 	list.wants(t, "history", 0, "report", strings.Repeat("no paper ", 11)+"…\n")
 	one := run(t.Context(), p, "history", "report@monday")
 	one.wants(t, "history of one", 0, strings.TrimSpace(strings.Repeat("no paper ", 56))[:480], "report@monday, attempt 1\n  try 1 at ", "panic: no ink\n", "  goroutine ", ", failed after ", "\n  the last lines that the run has logged, of 120:\n",
-		` level=INFO msg=printing page=10 printer.key=***`+"\n", `msg=printing page=59 printer.key=***`)
+		` level=INFO msg=p page=10 p.key=***`+"\n", `msg=p page=59 p.key=***`)
 	if before, after, ok := strings.Cut(long, "\n"); !strings.Contains(one.out, "\n  "+strings.TrimSpace(before)) || !ok || !strings.Contains(one.out, "\n  "+after+"\n") {
 		t.Errorf("history does not tell the whole error: %s", one.out)
 	}
