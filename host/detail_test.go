@@ -100,6 +100,7 @@ func wantWhole(t *testing.T, p host.Program) {
 		got := s.get("/api/v1/jobs/report/history?run=" + id)
 		wantAnswer(t, id, got, http.StatusOK)
 		described(t, s).wantAsDescribed(t, "GET", "/api/v1/jobs/report/history", got)
+		answer.Outcomes = nil // else one without a detail would keep that of the answer before
 		must(t, json.Unmarshal(got.Body.Bytes(), &answer))
 		if len(answer.Outcomes) != 1 || answer.Outcomes[0].Detail != body.Jobs[0].History[0].Detail || answer.Note != "" {
 			t.Errorf("%s: the API has not the same: %s", id, got.Body)
