@@ -209,10 +209,10 @@ func TestStatusOfPause(t *testing.T) {
 		sad := soloist.Job{Name: "sad", Schedule: "@every 1m", Do: fail, Retry: soloist.Retry{PauseAfter: 2}}
 		p.Work = []soloist.Work{p.Work[0], sad}
 		stop := replica(t, p, "replica-a")
-		time.Sleep(5 * time.Minute)
+		time.Sleep(5*time.Minute + 30*time.Second) // a run may begin up to a second after its tick
 		call(t, p, "pause beat --by ann --reason late --until 3h")
-		wantLines(t, p, "status", 0, "  paused by ann until 03:05, in 3…", "failed 2m59s ago: no paper  ")
-		wantLines(t, p, "status sad beat", 0, "  paused by ann until 2000-01-01 03:05:00Z, in 3h: late\n", "paused by itself: failures in a row, failing x2\n")
+		wantLines(t, p, "status", 0, "  paused by ann until 03:05:30, i…", "failed 3m", "s ago: no paper  ")
+		wantLines(t, p, "status sad beat", 0, "  paused by ann until 2000-01-01 03:05:30Z, in 3h: late\n", "paused by itself: failures in a row, failing x2\n")
 		wantLines(t, p, "status --json", 0, `"by": "ann"`)
 		time.Sleep(time.Hour)
 		call(t, p, "resume beat")

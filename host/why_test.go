@@ -330,7 +330,7 @@ func wantTold(t *testing.T, got reasonTold, cause string, says ...string) {
 	}
 }
 
-// A replica that serves knows what it has met itself: the API of one of two tells of its outage.
+// A replica that serves knows what it has met itself: its API tells of its outage.
 func TestWhyByTheReplica(t *testing.T) {
 	bubble(t, nil, func(t *testing.T) {
 		s := newScene(t, nil, each5(do))

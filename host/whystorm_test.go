@@ -170,8 +170,11 @@ func (s *storm) judge(tick time.Time, o event.Outcome, w reasonTold) string {
 			return fmt.Sprintf("%v was up, and that this is not known is not told", present)
 		}
 		if span := sureDown.FindStringSubmatch(w.Sentence); span != nil {
-			begin, _ := time.Parse("2006-01-02 15:04:05Z", span[1])
-			end, _ := time.Parse("2006-01-02 15:04:05Z", span[2])
+			begin, err := time.Parse("2006-01-02 15:04:05Z", span[1])
+			end, err2 := time.Parse("2006-01-02 15:04:05Z", span[2])
+			if err != nil || err2 != nil {
+				return fmt.Sprintf("%v, %v", err, err2)
+			}
 			for _, one := range s.alive {
 				if one.begin.Before(end.Add(-clocks)) && (one.end.IsZero() || one.end.After(begin.Add(clocks))) {
 					return one.name + " was up"
