@@ -71,7 +71,9 @@ func schemas(t *testing.T, version string) string {
 		text, err := os.ReadFile(filepath.Join(from, file+".json"))
 		must(t, err)
 		text = bytes.ReplaceAll(text, []byte("#/components/schemas/"), []byte("#/definitions/"))
-		var api struct{ Components struct{ Schemas map[string]any } }
+		var api struct {
+			Components struct{ Schemas map[string]any }
+		}
 		must(t, json.Unmarshal(text, &api))
 		close(api.Components.Schemas)
 		for name, schema := range api.Components.Schemas {
@@ -214,15 +216,27 @@ func TestValues(t *testing.T) {
 func TestWrongValuesAreRefused(t *testing.T) {
 	dir := written(t)
 	for values, want := range map[string]string{
-		"storage=memory:": "storage", "storage=dir:.soloist": "storage", "storage=dir:/data/records": "volumeClaim",
-		"volumeClaim=records": "volumeClaim", "storage=https://a.blob.core.windows.net,volumeClaim=records": "volumeClaim",
-		"storage=postgres://jobs:pass@db/jobs": "storage", `storage=https://a.blob.core.windows.net?sig=abc`: "storage",
-		"replicas=0": "replicas", "image=jobs": "image", "app=Night": "app", "grace=25s": "grace", "identityClientId=CLIENT_ID": "identityClientId",
-		"settings.SOLOIST_ALARM=queue": "SOLOIST_ALARM", "settings.SOLOIST_ADMIN_TOKEN=abc": "SOLOIST_ADMIN_TOKEN",
-		"secretSettings={SOLOIST_STORAGE}": "secretSettings", "replica=3": "replica",
+		"storage=memory:":                                 "each pod would run each tick",
+		"storage=dir:.soloist":                            "neither a URL nor dir:/data/NAME",
+		"storage=AccountName=a;AccountKey=ab9":            "neither a URL nor dir:/data/NAME",
+		"storage=postgres://jobs:ab9@db/jobs":             "has a secret in it",
+		"storage=https://example.com?sig=ab9":             "has a secret in it",
+		"storage=dir:/data/records":                       "without a volumeClaim",
+		"volumeClaim=records":                             `volumeClaim is "records", but`,
+		"storage=https://example.com,volumeClaim=records": `volumeClaim is "records", but`,
+		"replicas=0":                                      "at '/replicas'",
+		"image=jobs":                                      `image is "jobs": want a tag`,
+		"app=Night":                                       "at '/app'",
+		"grace=25s":                                       "at '/grace'",
+		"identityClientId=CLIENT_ID":                      "at '/identityClientId'",
+		"settings.SOLOIST_ALARM=queue":                    "settings has SOLOIST_ALARM: an alarm",
+		"settings.SOLOIST_ADMIN_TOKEN=ab9":                "settings has SOLOIST_ADMIN_TOKEN, which is a secret",
+		"settings.SOLOIST_APP=other":                      "SOLOIST_APP cannot be in settings",
+		"secretSettings={SOLOIST_STORAGE}":                "SOLOIST_STORAGE cannot be in",
+		"replica=3":                                       "'replica' not allowed",
 	} {
-		if out, ok := helm(t, dir, "template", "jobs", "--set", values); ok || !strings.Contains(out, want) {
-			t.Errorf("%s: got %s, want an error about %s", values, out, want)
+		if out, ok := helm(t, dir, "template", "jobs", "--set", values); ok || !strings.Contains(out, want) || strings.Contains(out, "ab9") {
+			t.Errorf("%s: got %s, want %q, and no secret", values, out, want)
 		}
 	}
 }
