@@ -8,8 +8,8 @@ import (
 )
 
 // TestComparisonHasItsSources compares the table of docs/comparison.md with docs/comparison.csv, which says where each cell was
-// read. A cell that is changed, added or removed on one side alone is found, as is a quote that is not on its page any more, where
-// that page is in this repository.
+// read. It finds a cell that is changed, added or removed on one side alone and, of Soloist's own column, a quote that its page
+// does not have any more.
 func TestComparisonHasItsSources(t *testing.T) {
 	f, err := os.Open("docs/comparison.csv")
 	if err != nil {
