@@ -20,31 +20,31 @@ import (
 
 // What may follow, by the words before: the last is empty where a blank is last.
 var completions = map[string][]string{
-	"":                           {"serve", "tick", "status", "history", "why", "next", "pause", "resume", "run", "cancel", "backfill", "step-down", "audit", "unlock", "wake", "sweep", "functions", "deploy-files", "validate", "doctor", "completion", "help"},
-	"st":                         {"status", "step-down"},
-	"run ":                       {"beat", "night-report"}, // a singleton runs all the time
-	"cancel le":                  {"leader"},
-	"bogus ":                     nil,
-	"unlock ":                    {"beat", "night-report", "leader"},
-	"unlock --now le":            {"leader"},
-	"unlock beat --":             {"--now", "--yes", "--json", "--help"},
-	"next ":                      {"beat", "night-report"}, // a singleton has no ticks
-	"next -n ":                   nil,
-	"history --job=be":           {"--job=beat"},
-	"history --job=beat --out":   {"--outcome"},
-	"history --job be":           {"beat"},
-	"history --since 1h ni":      {"night-report"},
-	"history --outcome s":        {"succeeded", "stalled", "skipped"},
-	"history --since=":           nil,
-	"completion ":                {"bash", "zsh", "fish"},
-	"help dr":                    nil,
-	"help d":                     {"deploy-files", "doctor"},
-	"tick ":                      {"--json", "--help"},
-	"functions --binary ":        nil, // files
-	"deploy-files f":             {"functions"},
-	"deploy-files k":             {"kubernetes"},
-	"deploy-files containerapp-": {"containerapp-job", "containerapp-always-on"},
-	"deploy-files functions ":    nil, // files
+	"":                         {"serve", "tick", "status", "history", "why", "next", "pause", "resume", "run", "cancel", "backfill", "step-down", "audit", "unlock", "wake", "sweep", "functions", "deploy-files", "validate", "doctor", "completion", "help"},
+	"st":                       {"status", "step-down"},
+	"run ":                     {"beat", "night-report"}, // a singleton runs all the time
+	"cancel le":                {"leader"},
+	"bogus ":                   nil,
+	"unlock ":                  {"beat", "night-report", "leader"},
+	"unlock --now le":          {"leader"},
+	"unlock beat --":           {"--now", "--yes", "--json", "--help"},
+	"next ":                    {"beat", "night-report"}, // a singleton has no ticks
+	"next -n ":                 nil,
+	"history --job=be":         {"--job=beat"},
+	"history --job=beat --out": {"--outcome"},
+	"history --job be":         {"beat"},
+	"history --since 1h ni":    {"night-report"},
+	"history --outcome s":      {"succeeded", "stalled", "skipped"},
+	"history --since=":         nil,
+	"completion ":              {"bash", "zsh", "fish"},
+	"help dr":                  nil,
+	"help d":                   {"deploy-files", "doctor"},
+	"tick ":                    {"--json", "--help"},
+	"functions --binary ":      nil, // files
+	"deploy-files f":           {"functions"},
+	"deploy-files k":           {"kubernetes"},
+	"deploy-files c":           {"containerapp", "containerapp-job", "containerapp-always-on"},
+	"deploy-files functions ":  nil, // files
 }
 
 // Settings that are wrong do not matter, nor does a storage out of reach.
