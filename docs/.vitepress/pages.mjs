@@ -1,0 +1,136 @@
+// Collects the pages of the site in .vitepress/pages: those of docs/, a few of the repository, and the reference, which it
+// makes of the program's help. Links between pages follow; a link to any other file becomes one to the repository.
+import { execFileSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, posix } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const repository = 'https://github.com/soloist-go/soloist'
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const out = fileURLToPath(new URL('pages', import.meta.url))
+
+// Pages from outside of docs/, and their names on the site.
+const outside = {
+  'README.md': 'index.md',
+  'ARCHITECTURE.md': 'architecture.md',
+  'CHANGELOG.md': 'changelog.md',
+  '.github/CONTRIBUTING.md': 'contributing.md',
+  '.github/SECURITY.md': 'security.md',
+  'deploy/README.md': 'manifests.md',
+}
+
+// slug is the anchor that GitHub gives a heading, so that a link works there and here.
+export function slug(heading) {
+  return heading.trim().toLowerCase().replace(/[^\p{L}\p{N}\s_-]/gu, '').replace(/\s/g, '-')
+}
+
+// collect writes the pages, and returns the title and the source of each. It throws if a link leads nowhere.
+export function collect() {
+  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
+    .filter((file) => existsSync(join(root, file)))
+  const sources = Object.fromEntries(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
+  const broken = []
+  const pages = {}
+  rmSync(out, { recursive: true, force: true })
+  mkdirSync(out, { recursive: true })
+  cpSync(join(root, 'docs/images'), join(out, 'images'), { recursive: true })
+  for (const [file, text] of Object.entries(sources)) {
+    const page = pageOf(file)
+    const linked = withLinks(text, (target) => {
+      const [path, anchor] = target.split('#')
+      const to = path === '' ? file : posix.join(posix.dirname(file), path)
+      if (!existsSync(join(root, to)) || (anchor && !anchorsOf(sources[to] ?? '').includes(anchor))) {
+        broken.push(`${file}: ${target}`)
+      }
+      if (to.startsWith('docs/images/')) return to.slice('docs/'.length)
+      const hash = anchor ? '#' + anchor : ''
+      if (pageOf(to)) return `./${pageOf(to)}${hash}`
+      return `${repository}/${statSync(join(root, to), { throwIfNoEntry: false })?.isDirectory() ? 'tree' : 'blob'}/main/${to}${hash}`
+    })
+    if (page) pages[page] = { source: file, text: linked }
+  }
+  if (broken.length > 0) throw new Error('these links lead nowhere:\n' + broken.join('\n'))
+  Object.assign(pages, reference())
+  for (const [page, { text }] of Object.entries(pages)) {
+    pages[page].title = text.match(/^# (.*)$/m)?.[1] ?? page
+    writeFileSync(join(out, page), text)
+  }
+  return pages
+}
+
+// pageOf is the name on the site of a file of the repository, or undefined.
+function pageOf(file) {
+  return outside[file] ?? file.match(/^docs\/([^/]+\.md)$/)?.[1]
+}
+
+// withLinks replaces each target of a link or an image that is no URL. Code stays as it is.
+function withLinks(text, target) {
+  return text.split(/(^```[\s\S]*?^```$|`[^`\n]*`)/m).map((part, i) =>
+    i % 2 ? part : part.replace(/\]\((?![a-z]+:)([^)\s]+)\)/g, (_, to) => `](${target(to)})`)).join('')
+}
+
+// anchorsOf are the anchors of a page's headings. The second of two equal ones ends in -1.
+function anchorsOf(text) {
+  const count = {}
+  const headings = text.replace(/^```[\s\S]*?^```$/gm, '').matchAll(/^#+ (.*)$/gm)
+  return Array.from(headings, ([, heading]) => {
+    const anchor = slug(heading.replace(/\]\([^)]*\)/g, ''))
+    count[anchor] = (count[anchor] ?? -1) + 1
+    return count[anchor] ? `${anchor}-${count[anchor]}` : anchor
+  })
+}
+
+// reference asks the program for its help.
+function reference() {
+  const dir = mkdtempSync(join(tmpdir(), 'soloist-'))
+  try {
+    const program = join(dir, 'soloist')
+    execFileSync('go', ['build', '-o', program, './jobs'], { cwd: root, stdio: 'inherit' })
+    const help = (...args) => execFileSync(program, ['help', ...args], { encoding: 'utf8', cwd: dir })
+    const [commands, rest] = cut(help(), '\nExit codes:')
+    const [codes, settings] = cut(rest, '\nSettings are')
+    return { 'commands.md': { text: commandsPage(commands, codes, help) }, 'settings.md': { text: settingsPage(settings) } }
+  } finally {
+    rmSync(dir, { recursive: true })
+  }
+}
+
+// cut splits text before the words, which it must have.
+function cut(text, words) {
+  const at = text.indexOf(words)
+  if (at < 0) throw new Error(`help has no "${words.trim()}"`)
+  return [text.slice(0, at), text.slice(at + 1)]
+}
+
+// rows are the lines of two columns.
+function rows(text) {
+  return Array.from(text.matchAll(/^  (\S.*?)? {2,}(.*)$/gm), ([, name = '', meaning]) => [name, meaning.replace(/[<|]/g, (c) => `&#${c.charCodeAt()};`)])
+}
+
+function commandsPage(list, codes, help) {
+  let text = `# Commands\n\nWhat the program's own \`help\` says. \`go run .\` stands for the program where it is not built.\n\n${codes}`
+  for (const [name, meaning] of rows(list)) {
+    if (name === '') continue // the arguments
+    const [usage, ...body] = help(name).trim().split('\n\n')
+    text += `\n## ${name}\n\n${sentence(meaning)}\n\n\`\`\`\n${usage.replace('usage: ', '')}\n\`\`\`\n`
+    const flags = rows(body.slice(1).join('\n'))
+    if (flags.length > 0) text += `\n| argument | meaning |\n|---|---|\n${flags.map(([flag, what]) => `| \`${flag}\` | ${what} |\n`).join('')}`
+  }
+  return text
+}
+
+function settingsPage(list) {
+  const [first, ...rest] = list.trim().split('\n')
+  let text = `# Settings\n\nWhat the program's own \`help\` says. ${first}\n\n## Of the program\n`
+  const ofJob = '\n## Of one job\n\n' + rest.pop().replace('<NAME>', 'NAME') + '\n'
+  for (const [name, meaning] of rows(rest.join('\n'))) {
+    if (name.includes('<NAME>') && !text.includes(ofJob)) text += ofJob
+    text += (name && `\n### ${name.replace('<NAME>', 'NAME')}\n`) + `\n${meaning}\n`
+  }
+  return text
+}
+
+function sentence(text) {
+  return text[0].toUpperCase() + text.slice(1) + '.'
+}
