@@ -27,8 +27,8 @@ export function slug(heading) {
 
 // collect writes the pages, and returns the title and the source of each. It throws if a link leads nowhere.
 export function collect() {
-  const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' }).trim().split('\n')
-    .filter((file) => existsSync(join(root, file)))
+  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '*.md'], { cwd: root, encoding: 'utf8' })
+  const files = listed.trim().split('\n').filter((file) => existsSync(join(root, file)))
   const sources = Object.fromEntries(files.map((file) => [file, readFileSync(join(root, file), 'utf8')]))
   const broken = []
   const pages = {}
@@ -46,7 +46,8 @@ export function collect() {
       if (to.startsWith('docs/images/')) return to.slice('docs/'.length)
       const hash = anchor ? '#' + anchor : ''
       if (pageOf(to)) return `./${pageOf(to)}${hash}`
-      return `${repository}/${statSync(join(root, to), { throwIfNoEntry: false })?.isDirectory() ? 'tree' : 'blob'}/main/${to}${hash}`
+      const kind = statSync(join(root, to), { throwIfNoEntry: false })?.isDirectory() ? 'tree' : 'blob'
+      return `${repository}/${kind}/main/${to}${hash}`
     })
     if (page) pages[page] = { source: file, text: linked }
   }
@@ -103,19 +104,20 @@ function cut(text, words) {
   return [text.slice(0, at), text.slice(at + 1)]
 }
 
-// rows are the lines of two columns.
+// rows are the lines of two columns. What is no Markdown in the second is escaped.
 function rows(text) {
-  return Array.from(text.matchAll(/^  (\S.*?)? {2,}(.*)$/gm), ([, name = '', meaning]) => [name, meaning.replace(/[<|]/g, (c) => `&#${c.charCodeAt()};`)])
+  const escaped = (meaning) => meaning.replace(/[<|]/g, (c) => `&#${c.charCodeAt()};`)
+  return Array.from(text.matchAll(/^  (\S.*?)? {2,}(.*)$/gm), ([, name = '', meaning]) => [name, escaped(meaning)])
 }
 
 function commandsPage(list, codes, help) {
-  let text = `# Commands\n\nWhat the program's own \`help\` says. \`go run .\` stands for the program where it is not built.\n\n${codes}`
+  let text = '# Commands\n\nWhat the program\'s own `help` says. `go run .` stands for the program where it is not built.\n\n' + codes
   for (const [name, meaning] of rows(list)) {
     if (name === '') continue // the arguments
     const [usage, ...body] = help(name).trim().split('\n\n')
+    const flags = rows(body.slice(1).join('\n')).map(([flag, what]) => `| \`${flag}\` | ${what} |\n`)
     text += `\n## ${name}\n\n${sentence(meaning)}\n\n\`\`\`\n${usage.replace('usage: ', '')}\n\`\`\`\n`
-    const flags = rows(body.slice(1).join('\n'))
-    if (flags.length > 0) text += `\n| argument | meaning |\n|---|---|\n${flags.map(([flag, what]) => `| \`${flag}\` | ${what} |\n`).join('')}`
+    if (flags.length > 0) text += `\n| argument | meaning |\n|---|---|\n${flags.join('')}`
   }
   return text
 }
