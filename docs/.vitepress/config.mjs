@@ -10,7 +10,7 @@ const subjects = {
   Operate: ['control', 'reaching', 'http', 'why', 'alerts', 'events', 'metrics', 'replicas'],
   Deploy: ['azd', 'containerapps', 'functions', 'kubernetes', 'zero', 'manifests'],
   Storage: ['stores', 'postgres'],
-  Reference: ['settings', 'commands'],
+  Reference: ['settings', 'commands', 'api'],
   Properties: ['correctness', 'chaos', 'speed', 'costs', 'compatibility', 'security'],
   Internals: ['architecture', 'contributing', 'changelog'],
 }

@@ -82,7 +82,7 @@ function anchorsOf(text) {
   })
 }
 
-// reference asks the program for its help.
+// reference makes pages of the program's help and of the description of its API.
 function reference() {
   const dir = mkdtempSync(join(tmpdir(), 'soloist-'))
   try {
@@ -91,7 +91,11 @@ function reference() {
     const help = (...args) => execFileSync(program, ['help', ...args], { encoding: 'utf8', cwd: dir })
     const [commands, rest] = cut(help(), '\nExit codes:')
     const [codes, settings] = cut(rest, '\nSettings are')
-    return { 'commands.md': { text: commandsPage(commands, codes, help) }, 'settings.md': { text: settingsPage(settings) } }
+    return {
+      'commands.md': { text: commandsPage(commands, codes, help) },
+      'settings.md': { text: settingsPage(settings) },
+      'api.md': { text: apiPage(JSON.parse(readFileSync(join(root, 'host/internal/web/openapi.json'), 'utf8'))) },
+    }
   } finally {
     rmSync(dir, { recursive: true })
   }
@@ -104,14 +108,18 @@ function cut(text, words) {
   return [text.slice(0, at), text.slice(at + 1)]
 }
 
-// rows are the lines of two columns. What is no Markdown in the second is escaped.
+// escaped is text without what Markdown and Vue would take for more.
+function escaped(text) {
+  return text.replace(/[<|{]/g, (c) => `&#${c.charCodeAt()};`)
+}
+
+// rows are the lines of two columns.
 function rows(text) {
-  const escaped = (meaning) => meaning.replace(/[<|]/g, (c) => `&#${c.charCodeAt()};`)
   return Array.from(text.matchAll(/^  (\S.*?)? {2,}(.*)$/gm), ([, name = '', meaning]) => [name, escaped(meaning)])
 }
 
 function commandsPage(list, codes, help) {
-  let text = '# Commands\n\nWhat the program\'s own `help` says. `go run .` stands for the program where it is not built.\n\n' + codes
+  let text = '# Commands\n\nWhat the program\'s own `help` says. Without a binary, write `go run .` for it.\n\n' + codes
   for (const [name, meaning] of rows(list)) {
     if (name === '') continue // the arguments
     const [usage, ...body] = help(name).trim().split('\n\n')
@@ -129,6 +137,22 @@ function settingsPage(list) {
   for (const [name, meaning] of rows(rest.join('\n'))) {
     if (name.includes('<NAME>') && !text.includes(ofJob)) text += ofJob
     text += (name && `\n### ${name.replace('<NAME>', 'NAME')}\n`) + `\n${meaning}\n`
+  }
+  return text
+}
+
+function apiPage({ info, servers, paths, components }) {
+  const row = (name, what) => `| \`${name}\` | ${escaped(what)} |\n`
+  const table = (head, lines) => lines.length ? `\n| ${head} | meaning |\n|---|---|\n${lines.join('')}` : ''
+  let text = `# API\n\n${info.description}\n\nThe whole is at \`${servers[0].url}/openapi.json\` of the program.\n`
+  for (const [path, operations] of Object.entries(paths)) {
+    for (const [method, { summary, description = '', parameters = [], requestBody }] of Object.entries(operations)) {
+      const body = requestBody?.content['application/json'].schema.$ref.split('/').at(-1)
+      const fields = Object.entries(components.schemas[body]?.properties ?? {})
+      text += `\n## ${method.toUpperCase()} ${path}\n\n${escaped(summary)} ${escaped(description)}\n`
+      text += table('parameter', parameters.map((p) => row(p.name, p.description)))
+      text += table('in the body', fields.map(([name, p]) => row(name, p.description)))
+    }
   }
   return text
 }
