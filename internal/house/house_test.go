@@ -1,4 +1,4 @@
-// Package house_test checks how the packages of the module are built and what they import.
+// Package house_test checks how the packages of the module are built, what they import, and that the comparison has its sources.
 package house_test
 
 import (
