@@ -25,7 +25,7 @@ func shipped(t *testing.T) map[string]string {
 			return err
 		}
 		base := d.Name()
-		if d.IsDir() && (base == ".git" || base == "testdata" || base == "node_modules") {
+		if d.IsDir() && (base == ".git" || base == "testdata" || base == "node_modules" || base == ".vitepress") {
 			return fs.SkipDir
 		}
 		known := slices.Contains([]string{".md", ".go", ".yaml", ".json", ".tmpl", ".bicep"}, filepath.Ext(base)) || strings.HasPrefix(base, "Dockerfile")
