@@ -16,20 +16,15 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+
+	"github.com/soloist-go/soloist/internal/examine"
 )
 
-// A Check looks at one thing that lies between this process and its container.
-type Check struct {
-	Name string
-	Do   func(ctx context.Context) Finding
-}
-
-// A Finding is what a check came to. Neither text has secrets.
-type Finding struct {
-	Fails  bool   // the store cannot be used like this
-	Text   string // what was found
-	Advice string // what to do about it; empty: nothing
-}
+// What [Store.Examine] returns.
+type (
+	Check   = examine.Check
+	Finding = examine.Finding
+)
 
 // Examine returns the checks that show why a store does not work, each of which
 // supposes that those before it found no failure. The last one looks for the

@@ -120,9 +120,9 @@ func (s *Store) change(ctx context.Context, o op, name, statement string, args .
 func lockTime(ctx context.Context) string {
 	d := statementTime
 	if deadline, ok := ctx.Deadline(); ok {
-		d = min(d, time.Until(deadline)*9/10)
+		d = min(d, time.Until(deadline))
 	}
-	return strconv.FormatInt(max(d.Milliseconds(), 1), 10) // zero means no limit
+	return strconv.FormatInt(max((d*9/10).Milliseconds(), 1), 10) // zero would be no limit
 }
 
 func notNil(b []byte) []byte {

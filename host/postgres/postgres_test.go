@@ -5,7 +5,6 @@ import (
 
 	"github.com/soloist-go/soloist/host/postgres"
 	"github.com/soloist-go/soloist/host/storetest"
-	server "github.com/soloist-go/soloist/internal/postgres"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -16,12 +15,12 @@ func open(t testing.TB, c postgres.Config) *postgres.Store {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.Close)
-	return s
+	return planted(t, s)
 }
 
 // The two instances share nothing but the server. The second one prepares no statements, as a pooler may demand.
 func TestStore(t *testing.T) {
-	url := server.Start(t)
+	url := start(t)
 	one := open(t, postgres.Config{URL: url})
 	other := open(t, postgres.Config{URL: url + " default_query_exec_mode=exec pool_max_conns=1"})
 	storetest.Test(t, storetest.Harness{

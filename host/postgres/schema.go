@@ -115,9 +115,8 @@ func (s *Store) prepare(ctx context.Context, o op, name string) error {
 
 // migrate brings the schema to this version. All that do so at the same time take turns.
 func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
-	server := c.PgConn().ParameterStatus("server_version")
-	if major, err := strconv.Atoi(leadingDigits(server)); err == nil && major < oldest {
-		return &versionError{fmt.Sprintf("the server is PostgreSQL %.20s: want %d or later", server, oldest)}
+	if err := checkVersion(c.PgConn().ParameterStatus("server_version")); err != nil {
+		return err
 	}
 	t := tablesOf(s.schema, s.prefix)
 	if v, err := s.version(ctx, c); err != nil || v == len(migrations) {
@@ -213,6 +212,14 @@ func migrating(err error, role string) error {
 		return err
 	}
 	return &migrationError{err, role}
+}
+
+// checkVersion returns an error if the server is too old. Its version may be any text, such as "15.14 (Debian)".
+func checkVersion(server string) error {
+	if major, err := strconv.Atoi(leadingDigits(server)); err == nil && major < oldest {
+		return &versionError{fmt.Sprintf("the server is PostgreSQL %.20s: want %d or later", server, oldest)}
+	}
+	return nil
 }
 
 func leadingDigits(text string) string {

@@ -25,7 +25,7 @@ func Open(c Config) (*App, error) {
 	pings, mistakes := override(a.Scheduler.Jobs)
 	a.Pings, errs = pings, append(errs, mistakes...)
 	a.catalog, a.work = catalogOf(a.Scheduler), sync.OnceValue(a.define)
-	errs = append(errs, a.open(c.Store))
+	errs = append(errs, a.open(c.Store, c.OpenStore))
 	errs = append(errs, a.setLease(), a.checkAlerts())
 	a.unknown = unknown(a.Jobs())
 	a.Strange = slices.Concat(a.unknown, a.Settings.idle(), idleZone(a.Scheduler.Jobs))
@@ -68,13 +68,13 @@ func sort(work []soloist.Work, s *soloist.Scheduler) (errs []error) {
 
 // open opens the store, unless one is given. Where that fails, one in memory
 // stands in, so that the rest can be checked.
-func (a *App) open(given store.Store) error {
+func (a *App) open(given store.Store, others func(url string) (store.Store, error)) error {
 	s := storage{Store: given}
 	if given != nil {
 		s.name = describe(given)
 	} else {
 		var err error
-		if s, err = a.Settings.storage(); err != nil {
+		if s, err = a.Settings.storage(others); err != nil {
 			a.Store = &local.Memory{}
 			a.Scheduler.Store = a.Store
 			return err
