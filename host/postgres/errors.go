@@ -70,13 +70,19 @@ func (f *failure) Error() string {
 	return text
 }
 
-// Unwrap hides what the server calls permission where the meaning is another, and shows fs.ErrPermission where it is.
-func (f *failure) Unwrap() []error {
-	if f.means.sentinel != nil {
-		return []error{f.means.sentinel, f.err}
+// Unwrap shows what callers of a store ask for, and nothing else: the socket of a server that is down is a file that does
+// not exist, which says nothing of an entry.
+func (f *failure) Unwrap() (all []error) {
+	for _, shown := range []error{f.means.sentinel, context.Canceled, context.DeadlineExceeded} {
+		if shown != nil && (shown == f.means.sentinel || errors.Is(f.err, shown)) {
+			all = append(all, shown)
+		}
 	}
-	return []error{f.err}
+	return all
 }
+
+// As finds errors of pgx.
+func (f *failure) As(target any) bool { return errors.As(f.err, target) }
 
 // A meaning is what an error comes to.
 type meaning struct {
@@ -177,5 +183,5 @@ func (s *Store) Explain(err error) (text, advice string) {
 	case errors.Is(err, context.DeadlineExceeded):
 		return text, "look for what drops packets on the way, and for a server that is busy"
 	}
-	return text, ""
+	return text, connectAdvice(err)
 }

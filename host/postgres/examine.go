@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
@@ -36,7 +35,7 @@ func (s *Store) on(check func(context.Context, *pgxpool.Conn) (examine.Finding, 
 		})
 		if err != nil {
 			text, advice := s.Explain(s.translate("examine", s.place(), err))
-			return examine.Finding{Fails: true, Text: text, Advice: cmp.Or(advice, connectAdvice(err))}
+			return examine.Finding{Fails: true, Text: text, Advice: advice}
 		}
 		return f
 	}

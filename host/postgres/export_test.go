@@ -20,3 +20,6 @@ func (s *Store) Plant(statement, old, new string) bool {
 func (s *Store) ListSQL() string { return s.sql.list }
 
 var LockTime = lockTime
+
+// Reset closes the connections.
+func (s *Store) Reset() { s.pool.Reset() }

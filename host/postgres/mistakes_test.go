@@ -117,7 +117,7 @@ var mistakes = []mistake{
 	{"readLog", "LEFT JOIN", "JOIN"},
 	{"listLogs", "name < $2", "name < $2 || '~'"},
 	{"listLogs", "ORDER BY name", "ORDER BY name DESC"},
-	{"dropLog", "DELETE FROM", "DELETE FROM ONLY"},
+	{"dropLog", "name = $1", "name = $1 AND size < 3"},
 }
 
 // What the tests of a process with a mistake get by their environment.
@@ -137,7 +137,7 @@ func planted(t testing.TB, s *postgres.Store) *postgres.Store {
 	return s
 }
 
-// start returns the URL of a server; all processes of TestMistakes have one together.
+// start returns the URL of a server; each process of TestMistakes has a database of one that they share.
 func start(t testing.TB) string {
 	if url := os.Getenv(urlVariable); url != "" {
 		return url
@@ -161,7 +161,9 @@ func TestMistakes(t *testing.T) {
 		t.Run(m.statement+": "+m.with, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.Command(os.Args[0], "-test.run=^(TestStore|TestJudgedAfterTheWait|TestWaitIsBounded)$", "-test.timeout=2m")
-			cmd.Env = append(os.Environ(), mistakeVariable+"="+strconv.Itoa(i), urlVariable+"="+url+" pool_max_conns=4 soloist_schema=mistake"+strconv.Itoa(i))
+			name := "mistake" + strconv.Itoa(i)
+			run(t, session(t, url), "CREATE DATABASE "+name)
+			cmd.Env = append(os.Environ(), mistakeVariable+"="+strconv.Itoa(i), urlVariable+"="+strings.Replace(url, "dbname=postgres", "dbname="+name, 1))
 			out, err := cmd.CombinedOutput()
 			found := failed.FindAllString(string(out), -1)
 			if err == nil || len(found) == 0 || strings.Contains(string(out), "cannot be planted") || strings.Contains(string(out), "SQLSTATE 42") {

@@ -188,8 +188,8 @@ func TestNoBloat(t *testing.T) {
 		must(t, err)
 	}
 	for what, most := range map[string]string{
-		"pg_relation_size('soloist.entry')":                                                           "40960",
-		"pg_relation_size('soloist.entry_pkey')":                                                      "16384",
+		"pg_relation_size('soloist.entry')":      "40960",
+		"pg_relation_size('soloist.entry_pkey')": "16384",
 		"pg_relation_size((SELECT reltoastrelid FROM pg_class WHERE oid = 'soloist.entry'::regclass))": "16384",
 	} {
 		if got := run(t, c, "SELECT ("+what+" || ' bytes') WHERE "+what+" > "+most); got != "" {

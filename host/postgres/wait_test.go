@@ -126,7 +126,7 @@ func TestJudgedAfterTheWait(t *testing.T) {
 			run(t, tx, test.other, e1)
 			answer := make(chan error, 1)
 			go func() { answer <- test.call(ctx, e) }()
-			until(t, watch, "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock')")
+			until(t, watch, "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())")
 			if test.expires {
 				until(t, watch, "EXISTS (SELECT FROM soloist.entry WHERE name = $1 AND clock_timestamp() > ends)", e1)
 			}
