@@ -160,7 +160,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/alert":     {".", "event", "host/internal/format", "internal/desk", "internal/document", "internal/ontime", "internal/queue", "internal/record", "store"},
 		"host/internal/app":       {".", "event", "host/azure", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry", "host/local", "internal/alarm", "internal/desk", "internal/fields", "internal/lease", "internal/logqueue", "internal/near", "internal/record", "internal/schedule", "internal/ticks", "store", "internal/examine"},
 		"host/internal/before":    {".", "host/internal/format", "internal/supervise"},
-		"host/internal/doctor":    {"host/azure", "host/internal/app", "host/internal/format", "host/internal/functions", "host/internal/view", "host/local", "internal/alarm", "internal/desk", "internal/schedule", "store", "internal/examine"},
+		"host/internal/doctor":    {"host/internal/app", "host/internal/format", "host/internal/functions", "host/internal/view", "host/local", "internal/alarm", "internal/desk", "internal/schedule", "store", "internal/examine"},
 		"host/internal/format":    {"event", "internal/duration"},
 		"host/internal/functions": {".", "store", "internal/safefile", "host/internal/app", "host/internal/format", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/schedule", "internal/ticks", "event"},
 		"host/internal/locks":     {"store", "host/internal/format", "internal/entry", "event", "internal/record"},
