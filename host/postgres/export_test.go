@@ -1,6 +1,9 @@
 package postgres
 
-import "strings"
+import (
+	"reflect"
+	"strings"
+)
 
 // Plant makes a mistake in a statement of a store: new in place of old, which has to be there once. It reports whether it was.
 func (s *Store) Plant(statement, old, new string) bool {
@@ -23,3 +26,12 @@ var LockTime = lockTime
 
 // Reset closes the connections.
 func (s *Store) Reset() { s.pool.Reset() }
+
+// UseClock has all statements judge by another clock, an expression.
+func (s *Store) UseClock(clock string) {
+	v := reflect.ValueOf(&s.sql).Elem()
+	for i := range v.NumField() {
+		text := (*string)(v.Field(i).Addr().UnsafePointer())
+		*text = strings.NewReplacer("clock_timestamp()", clock, "now()", clock).Replace(*text)
+	}
+}

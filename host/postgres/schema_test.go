@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -90,6 +91,28 @@ func TestPlaces(t *testing.T) {
 				t.Errorf("a second time: got %v, want what was there", err)
 			}
 		})
+	}
+}
+
+// Listings leave out names that only begin alike.
+func TestNeighbours(t *testing.T) {
+	s := open(t, postgres.Config{URL: start(t)})
+	for _, entry := range []string{"near/job", "near/job-1", "near/job0", "near0/job", "nea/job", "near-1/job", "near/-", "near/.job"} {
+		_, err := s.Create(t.Context(), entry, []byte("first"))
+		must(t, err)
+		must(t, s.Append(t.Context(), store.LogName(entry, "1"), 0, []byte("x")))
+	}
+	var got []string
+	must(t, s.Logs(t.Context(), "near/job", func(name string, _ int64) bool { got = append(got, name); return true }))
+	must(t, s.List(t.Context(), "near", func(name string, _ store.Entry) bool { got = append(got, name); return true }))
+	if want := "[near/.log/job/1 near/- near/job near/job-1 near/job0]"; fmt.Sprint(got) != want {
+		t.Errorf("got %v, want %s", got, want)
+	}
+	apps, err := s.Apps(t.Context())
+	must(t, err)
+	apps = slices.DeleteFunc(apps, func(app string) bool { return !strings.HasPrefix(app, "nea") })
+	if want := "[nea near-1 near near0]"; fmt.Sprint(apps) != want {
+		t.Errorf("apps %v, want %s", apps, want)
 	}
 }
 
