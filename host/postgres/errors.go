@@ -103,8 +103,8 @@ func meaningOf(err error) meaning {
 		return meaning{fs.ErrPermission, "the server does not admit this role, password or address"}
 	case code == "3D000":
 		return meaning{text: "there is no such database"}
-	case code == "25006":
-		return meaning{text: "the server is read-only, as a standby is: name all servers in the URL, with target_session_attrs=read-write"}
+	case code == "25006", errors.Is(err, pgconn.ErrReadOnlyConnection):
+		return meaning{text: "the server is read-only, as a standby is: name all servers in the URL"}
 	case code == "55P03":
 		return meaning{text: "another session has locked the row; nothing was changed"}
 	case code == "57014":

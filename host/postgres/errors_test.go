@@ -49,6 +49,7 @@ func TestTroubleIsUnclear(t *testing.T) {
 		{name: "no such role", url: strings.Replace(url, "user=soloist", "user=nobody password=s3cretly", 1), text: "the server does not admit this role", advice: "pg_hba.conf", want: fs.ErrPermission},
 		{name: "no such database", url: strings.Replace(url, "dbname=postgres", "dbname=nowhere", 1), text: "there is no such database"},
 		{name: "read-only", url: url + " default_transaction_read_only=on", text: "the server is read-only, as a standby is"},
+		{name: "read-only, wanted", url: url + " default_transaction_read_only=on target_session_attrs=read-only", text: "the server is read-only, as a standby is"},
 		{name: "no token", url: url, text: "no password or token: s0mething", password: func(context.Context) (string, error) { return "", errors.New("s0mething") }},
 		{name: "a token that is no file", url: url, text: "no password or token", password: func(context.Context) (string, error) { return "", fs.ErrNotExist }},
 		{name: "slow", url: url + " statement_timeout=1", text: "the server has cancelled the statement"},
@@ -126,7 +127,8 @@ func TestDoctorFinds(t *testing.T) {
 		{"clock", url, "clock: within a second of the server's", ""},
 		{"schema", url + " soloist_schema=made", "schema: made, version 1", ""},
 		{"durable", url + " fsync=on", "durability: synchronous_commit is on, fsync off; standbys: 0", "after a crash of the machine the database may be damaged"},
-		{"read-only", url + " default_transaction_read_only=on", "FAIL server: PostgreSQL", "see default_transaction_read_only"},
+		{"a server to read from", url + " default_transaction_read_only=on", "FAIL connection: ", "name all servers in the URL"},
+		{"a server to read from, wanted", url + " default_transaction_read_only=on target_session_attrs=read-only", "FAIL server: PostgreSQL", "see default_transaction_read_only"},
 		{"nobody", "host=127.0.0.1 port=1 sslmode=disable", "FAIL connection: ", "check host and port"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -144,7 +146,7 @@ func TestDoctorFinds(t *testing.T) {
 				}
 			}
 			for _, line := range found {
-				if strings.Contains(line, test.want) && strings.Contains(line, test.advice) {
+				if strings.HasPrefix(line, test.want) && strings.Contains(line, test.advice) {
 					return
 				}
 			}

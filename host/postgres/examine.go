@@ -78,7 +78,7 @@ func checkServer(ctx context.Context, c *pgxpool.Conn) (f examine.Finding, err e
 		return examine.Finding{Fails: true, Text: wrong.Error()}, err
 	case standby:
 		return examine.Finding{Fails: true, Text: f.Text + ", a standby, which nobody can write to",
-			Advice: "name all servers in the URL, with target_session_attrs=read-write"}, err
+			Advice: "name all servers in the URL"}, err
 	case readOnly:
 		return examine.Finding{Fails: true, Text: f.Text + ", read-only for this role or database", Advice: "see default_transaction_read_only"}, err
 	}

@@ -18,23 +18,20 @@ const (
 )
 
 // List implements [store.Lister]: a statement for each thousand entries. Nothing is under way while f runs, which may
-// need the only connection. Names with a dot are between those that begin with a hyphen, such as "app/-x", and all
-// others: '-' '.' '/' follow each other, as in each case the characters do that end the two ranges.
+// need the only connection.
 func (s *Store) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
-	for _, part := range [2]struct{ after, before string }{{app + "/", app + "/."}, {app + "//", app + "0"}} {
-		for after, more := part.after, true; more; {
-			all, err := s.page(ctx, app, after, part.before)
-			if err != nil {
-				return err
-			}
-			for _, l := range all {
-				if !f(l.Name, l.entry()) {
-					return nil
-				}
-				after = l.Name
-			}
-			more = len(all) == pageSize
+	for after, more := app+"/", true; more; {
+		all, err := s.page(ctx, app, after)
+		if err != nil {
+			return err
 		}
+		for _, l := range all {
+			if !f(l.Name, l.entry()) {
+				return nil
+			}
+			after = l.Name
+		}
+		more = len(all) == pageSize
 	}
 	return nil
 }
@@ -53,8 +50,10 @@ func (l listed) entry() store.Entry {
 		State: store.LeaseState(l.State), Checkpoint: l.Checkpoint}
 }
 
-func (s *Store) page(ctx context.Context, app, after, before string) ([]listed, error) {
-	return collect(ctx, s, list, app, pgx.RowToStructByPos[listed], s.sql.list, after, before, pageSize)
+// page returns the entries after a name. Those with a dot after the slash are passed over, by two ranges of the index: '-', '.',
+// '/' and '0' follow each other, so they are between "app/-..." and all others, which begin after "app//".
+func (s *Store) page(ctx context.Context, app, after string) ([]listed, error) {
+	return collect(ctx, s, list, app, pgx.RowToStructByPos[listed], s.sql.list, after, app+"/.", app+"//", app+"0", pageSize)
 }
 
 // Apps returns the names before the slash of the entries: the apps that have entries here, up to 5,000 of them.

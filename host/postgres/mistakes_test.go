@@ -102,10 +102,11 @@ var mistakes = []mistake{
 	{"writeDocument", "etag = gen_random_uuid(), ", ""},
 	{"writeDocument", "etag = gen_random_uuid(), ", "etag = md5($2::bytea)::uuid, "},
 
+	{"list", "e.name < $4", "e.name < $4 || '~'"},
 	{"list", "e.name < $2", "e.name < $2 || '~'"},
-	{"list", "ORDER BY e.name", "ORDER BY e.name DESC"},
-	{"list", "LIMIT $3::bigint", "LIMIT $3::bigint - 998"},
-	{"list", "e.etag::text, e.record", "e.record, e.etag::text"},
+	{"list", "e.name > $3 AND ", ""},
+	{"list", "ORDER BY 1 LIMIT", "ORDER BY 1 DESC LIMIT"},
+	{"list", "e.name > $3 AND e.name < $4 ORDER BY e.name LIMIT $5", "e.name > $3 AND e.name < $4 ORDER BY e.name LIMIT $5 - 998"},
 
 	{"createLog", "DO NOTHING", "DO UPDATE SET size = excluded.size"},
 	{"createLog", "octet_length($2::bytea)", "0 * octet_length($2::bytea)"},

@@ -27,6 +27,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/soloist-go/soloist/store"
@@ -35,7 +36,8 @@ import (
 // Config says where the entries are. One of URL and Pool is required.
 type Config struct {
 	// URL is postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full, or anything else that pgxpool.ParseConfig
-	// takes. Statements end after five seconds, unless it has a statement_timeout.
+	// takes. Unless it says otherwise, statements end after five seconds (statement_timeout), and a server that is read-only is
+	// passed over (target_session_attrs), as a standby's records are old.
 	URL string
 
 	// Pool is used in place of URL. Its owner closes it. A pool of one connection is enough.
@@ -121,6 +123,9 @@ func (c Config) parse() (*pgxpool.Config, error) {
 	}
 	if p.ConnConfig.ConnectTimeout == 0 {
 		p.ConnConfig.ConnectTimeout = connectTime
+	}
+	if p.ConnConfig.ValidateConnect == nil { // a standby would show records of before
+		p.ConnConfig.ValidateConnect = pgconn.ValidateConnectTargetSessionAttrsReadWrite
 	}
 	preset := map[string]string{
 		"application_name":              "soloist",

@@ -112,8 +112,12 @@ RETURNING etag::text, clock_timestamp()`),
 		writeDocument: with(`UPDATE {document} SET etag = gen_random_uuid(), body = $2::bytea WHERE name = $1 AND etag::text = $3
 RETURNING etag::text, clock_timestamp()`),
 
-		list: with(`SELECT e.name, now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
-FROM {entry} AS e WHERE e.name > $1 AND e.name < $2 ORDER BY e.name LIMIT $3::bigint`),
+		list: with(`(SELECT e.name, now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
+FROM {entry} AS e WHERE e.name > $1 AND e.name < $2 ORDER BY e.name LIMIT $5::bigint)
+UNION ALL
+(SELECT e.name, now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
+FROM {entry} AS e WHERE e.name > $1 AND e.name > $3 AND e.name < $4 ORDER BY e.name LIMIT $5::bigint)
+ORDER BY 1 LIMIT $5::bigint`),
 		// '0' is the character after '/'.
 		apps: with(`WITH RECURSIVE a AS (
 	(SELECT split_part(name, '/', 1) AS app FROM {entry} ORDER BY name LIMIT 1)

@@ -171,3 +171,24 @@ func TestWaitIsBounded(t *testing.T) {
 		t.Errorf("with nothing left, a statement waits %s ms for a row", got)
 	}
 }
+
+// A log that is removed during an append leaves no bytes behind, on which a log of that name would stumble.
+func TestRemoveLogDuringAppend(t *testing.T) {
+	url := start(t)
+	s, other, watch := open(t, postgres.Config{URL: url}), session(t, url), session(t, url)
+	name := store.LogName(e1, "1")
+	must(t, s.Append(t.Context(), name, 0, []byte("one")))
+	tx, err := other.Begin(t.Context())
+	must(t, err)
+	defer tx.Rollback(context.Background()) //nolint:errcheck // after Commit it does nothing
+	run(t, tx, "UPDATE soloist.log SET size = 6 RETURNING name")
+	run(t, tx, "INSERT INTO soloist.chunk SELECT id, 3, 'two' FROM soloist.log RETURNING start::text")
+	answer := make(chan error, 1)
+	go func() { answer <- s.RemoveLog(t.Context(), name) }()
+	until(t, watch, "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())")
+	must(t, tx.Commit(t.Context()))
+	must(t, <-answer)
+	if got := run(t, watch, "SELECT count(*)::text FROM soloist.chunk"); got != "0" {
+		t.Errorf("%s chunks are left", got)
+	}
+}
