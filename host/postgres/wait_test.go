@@ -54,6 +54,19 @@ func until(t testing.TB, c *pgx.Conn, question string, args ...any) {
 	}
 }
 
+// waits returns once a call waits for a row.
+func waits(t testing.TB, c *pgx.Conn, answer <-chan error) {
+	t.Helper()
+	for run(t, c, "SELECT count(*)::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()") == "0" {
+		select {
+		case err := <-answer:
+			t.Fatalf("answered before the row was free: %v", err)
+		default:
+			run(t, c, "SELECT pg_sleep(0.01)::text")
+		}
+	}
+}
+
 // A call that waits for the row is judged by what is true after the wait, by time as well as by content. The other
 // session may change the row meanwhile, or only have locked it: then the server does not look at the row again.
 func TestJudgedAfterTheWait(t *testing.T) {
@@ -126,7 +139,7 @@ func TestJudgedAfterTheWait(t *testing.T) {
 			run(t, tx, test.other, e1)
 			answer := make(chan error, 1)
 			go func() { answer <- test.call(ctx, e) }()
-			until(t, watch, "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())")
+			waits(t, watch, answer)
 			if test.expires {
 				until(t, watch, "EXISTS (SELECT FROM soloist.entry WHERE name = $1 AND clock_timestamp() > ends)", e1)
 			}
@@ -185,7 +198,7 @@ func TestRemoveLogDuringAppend(t *testing.T) {
 	run(t, tx, "INSERT INTO soloist.chunk SELECT id, 3, 'two' FROM soloist.log RETURNING start::text")
 	answer := make(chan error, 1)
 	go func() { answer <- s.RemoveLog(t.Context(), name) }()
-	until(t, watch, "EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database())")
+	waits(t, watch, answer)
 	must(t, tx.Commit(t.Context()))
 	must(t, <-answer)
 	if got := run(t, watch, "SELECT count(*)::text FROM soloist.chunk"); got != "0" {
