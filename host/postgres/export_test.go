@@ -29,9 +29,8 @@ func (s *Store) Reset() { s.pool.Reset() }
 
 // UseClock has all statements judge by another clock, an expression.
 func (s *Store) UseClock(clock string) {
-	v := reflect.ValueOf(&s.sql).Elem()
-	for i := range v.NumField() {
-		text := (*string)(v.Field(i).Addr().UnsafePointer())
+	for _, v := range reflect.ValueOf(&s.sql).Elem().Fields() {
+		text := (*string)(v.Addr().UnsafePointer())
 		*text = strings.NewReplacer("clock_timestamp()", clock, "now()", clock).Replace(*text)
 	}
 }

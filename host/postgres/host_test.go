@@ -43,7 +43,7 @@ func TestProgram(t *testing.T) {
 func urlOf(t *testing.T, text string) string {
 	t.Helper()
 	values := url.Values{}
-	for _, pair := range strings.Fields(text) {
+	for pair := range strings.FieldsSeq(text) {
 		name, value, _ := strings.Cut(pair, "=")
 		values.Set(name, value)
 	}

@@ -80,21 +80,24 @@ CREATE TABLE IF NOT EXISTS {version} (
 );
 `
 
-// SQL returns the statements that make the schema from its first version on, for a role that may do so when the
-// program's may not. Role is the program's, which gets what it needs.
+// SQL returns the statements that make the schema, for an owner to run where the program's role may not create it. That role
+// gets what it needs.
 func (s *Store) SQL(role string) string {
-	t := tablesOf(s.schema, s.prefix)
-	text := "CREATE SCHEMA IF NOT EXISTS {schema};" + versionTable
+	var text strings.Builder
+	text.WriteString("CREATE SCHEMA IF NOT EXISTS {schema};" + versionTable)
 	for i, m := range migrations {
-		text += m + "INSERT INTO {version} (version) VALUES (" + strconv.Itoa(i+1) + ");\n"
+		fmt.Fprintf(&text, "%sINSERT INTO {version} (version) VALUES (%d);\n", m, i+1)
 	}
-	return t.fill(text + fmt.Sprintf("GRANT USAGE ON SCHEMA {schema} TO %[1]s;\nGRANT SELECT, INSERT, UPDATE, DELETE ON {version}, {entry}, {document}, {log}, {chunk} TO %[1]s;\n",
-		pgx.Identifier{role}.Sanitize()))
+	text.WriteString(`GRANT USAGE ON SCHEMA {schema} TO {role};
+GRANT SELECT, INSERT, UPDATE, DELETE ON {version}, {entry}, {document}, {log}, {chunk} TO {role};
+`)
+	return tablesOf(s.schema, s.prefix).fill(text.String(), "{role}", pgx.Identifier{role}.Sanitize())
 }
 
-func (t tables) fill(text string) string {
-	return strings.NewReplacer("{schema}", t.schema, "{version}", t.version, "{entry}", t.entry, "{document}", t.document,
-		"{log}", t.log, "{chunk}", t.chunk).Replace(text)
+// fill puts the names of the tables into a text, and more.
+func (t tables) fill(text string, more ...string) string {
+	return strings.NewReplacer(append(more, "{schema}", t.schema, "{version}", t.version, "{entry}", t.entry, "{document}", t.document,
+		"{log}", t.log, "{chunk}", t.chunk)...).Replace(text)
 }
 
 // oldest is the first major version of PostgreSQL that this package knows.
