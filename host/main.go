@@ -132,7 +132,7 @@ type Program struct {
 
 	// OpenStore opens the store of a SOLOIST_STORAGE that is a URL of another kind than a blob service's: postgres.OpenURL of
 	// host/postgres is one for postgres://. It should not connect yet, as commands that need no store open it too, and its
-	// errors should not show the URL. Nil: there are no such URLs.
+	// errors should not show the URL. A store with a method Close() is closed at the end. Nil: there are no such URLs.
 	OpenStore func(url string) (store.Store, error)
 
 	// Name is what help calls the program, and the app of a program that runs
@@ -214,6 +214,7 @@ func (p *Program) open(m mode) (*app.App, error) {
 // their code returned.
 func (p *Program) with(m mode, do func(a *app.App) int) int {
 	a, err := p.open(m)
+	defer a.Close()
 	defer a.Flush()
 	defer a.Telemetry.Close()
 	if err != nil {

@@ -152,6 +152,13 @@ func TestProgramOpensURL(t *testing.T) {
 	p := host.Program{Work: work(), OpenStore: func(url string) (store.Store, error) { got = url; return &local.Memory{}, nil }}
 	wantLines(t, p, "validate", 0, "on *local.Memory")
 	wantEqual(t, "URL", got, url)
+	closed := 0
+	p.OpenStore = func(string) (store.Store, error) { return closes{&local.Memory{}, func() { closed++ }}, nil }
+	wantLines(t, p, "validate", 0, "app demo on")
+	wantEqual(t, "closed", closed, 1)
+	p.Store = closes{&local.Memory{}, func() { t.Error("a store that was given is closed") }}
+	wantLines(t, p, "validate", 0, "app demo on")
+	p.Store = nil
 	p.OpenStore = func(string) (store.Store, error) { return nil, errors.New("no such database") }
 	wantLines(t, p, "validate", 2, "\n  SOLOIST_STORAGE: no such database", "!"+key)
 	p.OpenStore = func(string) (store.Store, error) {
@@ -163,6 +170,14 @@ func TestProgramOpensURL(t *testing.T) {
 		t.Errorf("want refusals without the password:\n%s", text)
 	}
 }
+
+// closes is a store that is told of its end.
+type closes struct {
+	*local.Memory
+	end func()
+}
+
+func (s closes) Close() { s.end() }
 
 func TestOneTokenForBothIsWarnedOf(t *testing.T) {
 	for token, warned := range map[string]string{adminToken: "", readToken: "!"} {

@@ -34,3 +34,5 @@ func (s *Store) UseClock(clock string) {
 		*text = strings.NewReplacer("clock_timestamp()", clock, "now()", clock).Replace(*text)
 	}
 }
+
+var CheckVersion = checkVersion

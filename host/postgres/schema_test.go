@@ -258,3 +258,11 @@ SELECT app || '/' || lead || 'job-' || i, '{}' FROM generate_series(1, 100000) A
 		t.Errorf("a listing does not go along the index:\n%s", text)
 	}
 }
+
+func TestOldServerIsRefused(t *testing.T) {
+	for version, ok := range map[string]bool{"13.22 (Debian 13.22-1)": false, "9.6.24": false, "14.0": true, "15.18 (Debian 15.18-0+deb12u1)": true, "18beta1": true, "": true} {
+		if err := postgres.CheckVersion(version); (err == nil) != ok {
+			t.Errorf("%q: got %v", version, err)
+		}
+	}
+}

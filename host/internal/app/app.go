@@ -40,6 +40,7 @@ type App struct {
 	unknown   []string          // those that are none
 	Pings     map[string]string // the URLs to which jobs report their runs; secret
 	Serves    bool              // it runs jobs by these settings until it is stopped
+	opened    bool              // the store, by these settings
 
 	catalog
 	work  func() defined // what does not change while it runs

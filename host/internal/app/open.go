@@ -79,6 +79,7 @@ func (a *App) open(given store.Store, others func(url string) (store.Store, erro
 			a.Scheduler.Store = a.Store
 			return err
 		}
+		a.opened = true
 	}
 	a.Logs, _ = s.Store.(store.Appender)
 	a.Store, a.Scheduler.Store, a.Place = s.Store, s.Store, format.Line(s.name)
@@ -86,6 +87,24 @@ func (a *App) open(given store.Store, others func(url string) (store.Store, erro
 		a.Notes = append(a.Notes, s.note)
 	}
 	return nil
+}
+
+// closeTime is how long a command waits for a store to close.
+const closeTime = time.Second
+
+// Close closes the store that was opened here, if it can be closed. A call that still waits for a server does not keep the
+// program from its end.
+func (a *App) Close() {
+	s, ok := a.Store.(interface{ Close() })
+	if !ok || !a.opened {
+		return
+	}
+	closed := make(chan struct{})
+	go func() { s.Close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(closeTime):
+	}
 }
 
 func describe(s store.Store) string {
