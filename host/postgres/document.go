@@ -3,7 +3,6 @@ package postgres
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 
 	"github.com/jackc/pgx/v5"
@@ -18,7 +17,8 @@ func (s *Store) ReadDocument(ctx context.Context, name, etag string) (store.Docu
 	var d store.Document
 	var got *string
 	var size *int64
-	if err := s.row(ctx, readDocument, name, s.sql.readDocument, []any{name, etag, store.MaxDocument}, &d.Date, &got, &size, &d.Body); err != nil {
+	args := []any{name, etag, store.MaxDocument}
+	if err := s.row(ctx, readDocument, name, s.sql.readDocument, args, &d.Date, &got, &size, &d.Body); err != nil {
 		return store.Document{}, err
 	}
 	if got == nil {
@@ -36,7 +36,7 @@ func (s *Store) ReadDocument(ctx context.Context, name, etag string) (store.Docu
 // WriteDocument implements [store.Documenter].
 func (s *Store) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
 	if len(body) > store.MaxDocument {
-		return store.Revision{}, fmt.Errorf("postgres: %s %s: a document of %d bytes: at most %d are allowed", writeDocument, name, len(body), store.MaxDocument)
+		return store.Revision{}, tooLong(writeDocument, name, "document", len(body), store.MaxDocument)
 	}
 	statement, args := s.sql.createDocument, []any{name, notNil(body)}
 	if etag != "" {

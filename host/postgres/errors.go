@@ -179,7 +179,7 @@ func (s *Store) Explain(err error) (text, advice string) {
 	case code == "42501":
 		return text, "have the owner of the schema run: " + s.grants()
 	case code == "28P01" || code == "28000":
-		return text, "check user and password of the URL, and pg_hba.conf of the server; an identity needs a role of its name in the database"
+		return text, "check user and password of the URL, and pg_hba.conf of the server; an identity needs a role of its name"
 	case errors.Is(err, context.DeadlineExceeded):
 		return text, "look for what drops packets on the way, and for a server that is busy"
 	}

@@ -20,14 +20,17 @@ func (s *Store) Examine(_ string, now func() time.Time) []examine.Check {
 	return []examine.Check{
 		{Name: "connection", Do: s.on(checkConnection)},
 		{Name: "server", Do: s.on(checkServer)},
-		{Name: "clock", Do: s.on(func(ctx context.Context, c *pgxpool.Conn) (examine.Finding, error) { return checkClock(ctx, c, now) })},
+		{Name: "clock", Do: s.on(clockCheck(now))},
 		{Name: "schema", Do: s.checkSchema},
 		{Name: "durability", Do: s.on(checkDurability)},
 	}
 }
 
-// on makes a check of one that has a connection.
-func (s *Store) on(check func(context.Context, *pgxpool.Conn) (examine.Finding, error)) func(context.Context) examine.Finding {
+// A check looks at the server over a connection.
+type check func(context.Context, *pgxpool.Conn) (examine.Finding, error)
+
+// on makes doctor's check of one.
+func (s *Store) on(check check) func(context.Context) examine.Finding {
 	return func(ctx context.Context) (f examine.Finding) {
 		err := s.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) (err error) {
 			f, err = check(ctx, c)
@@ -80,13 +83,18 @@ func checkServer(ctx context.Context, c *pgxpool.Conn) (f examine.Finding, err e
 		return examine.Finding{Fails: true, Text: f.Text + ", a standby, which nobody can write to",
 			Advice: "name all servers in the URL"}, err
 	case readOnly:
-		return examine.Finding{Fails: true, Text: f.Text + ", read-only for this role or database", Advice: "see default_transaction_read_only"}, err
+		return examine.Finding{Fails: true, Text: f.Text + ", read-only for this role or database",
+			Advice: "see default_transaction_read_only"}, err
 	}
 	return f, err
 }
 
 // bearable is how far the clocks may be apart without a word: machines with NTP are nearer.
 const bearable = time.Second
+
+func clockCheck(now func() time.Time) check {
+	return func(ctx context.Context, c *pgxpool.Conn) (examine.Finding, error) { return checkClock(ctx, c, now) }
+}
 
 func checkClock(ctx context.Context, c *pgxpool.Conn, now func() time.Time) (f examine.Finding, err error) {
 	var there time.Time
@@ -120,17 +128,18 @@ func (s *Store) checkSchema(ctx context.Context) examine.Finding {
 func checkDurability(ctx context.Context, c *pgxpool.Conn) (f examine.Finding, err error) {
 	var commit, fsync, names string
 	var standbys int
-	err = c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('fsync'), current_setting('synchronous_standby_names'),
-	(SELECT count(*) FROM pg_stat_replication)`).Scan(&commit, &fsync, &names, &standbys)
+	err = c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('fsync'),
+	current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication)`).Scan(&commit, &fsync, &names, &standbys)
 	const twice = ": a job whose last outcome is lost can start the same tick twice"
 	f.Text = fmt.Sprintf("synchronous_commit is %s, fsync %s; standbys: %d", commit, fsync, standbys)
 	switch {
 	case fsync == "off":
 		f.Advice = "after a crash of the machine the database may be damaged" + twice + "; set fsync = on"
 	case commit == "off":
-		f.Advice = "a crash of the server loses its last writes" + twice + "; ALTER ROLE " + c.Conn().Config().User + " SET synchronous_commit = on"
+		f.Advice = "a crash of the server loses its last writes" + twice + "; set synchronous_commit = on for this role"
 	case standbys > 0 && (names == "" || commit == "local"):
-		f.Advice = "standbys get writes later, and a fail-over to one may lose the last ones" + twice + "; name them in synchronous_standby_names"
+		f.Advice = "standbys get writes later, and a fail-over to one may lose the last ones" + twice +
+			"; name them in synchronous_standby_names"
 	}
 	return f, err
 }

@@ -52,7 +52,7 @@ func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte
 		return store.Revision{}, err
 	}
 	if n := len(checkpoint); n > store.MaxCheckpoint {
-		return store.Revision{}, fmt.Errorf("postgres: %s %s: a checkpoint of %d bytes: at most %d are allowed", save, l.name, n, store.MaxCheckpoint)
+		return store.Revision{}, tooLong(save, l.name, "checkpoint", n, store.MaxCheckpoint)
 	}
 	return l.store.change(ctx, save, l.name, l.store.sql.save, l.id, etag, string(record), notNil(checkpoint))
 }
@@ -66,7 +66,8 @@ func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
 	var verdict string
 	var size int64
 	var checkpoint []byte
-	err := l.store.row(ctx, load, l.name, l.store.sql.load, []any{l.name, l.id, etag, store.MaxCheckpoint}, &verdict, &size, &checkpoint)
+	args := []any{l.name, l.id, etag, store.MaxCheckpoint}
+	err := l.store.row(ctx, load, l.name, l.store.sql.load, args, &verdict, &size, &checkpoint)
 	if err == nil {
 		err = verdicts[verdict]
 	}

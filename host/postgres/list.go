@@ -50,8 +50,8 @@ func (l listed) entry() store.Entry {
 		State: store.LeaseState(l.State), Checkpoint: l.Checkpoint}
 }
 
-// page returns the entries after a name. Those with a dot after the slash are passed over, by two ranges of the index: '-', '.',
-// '/' and '0' follow each other, so they are between "app/-..." and all others, which begin after "app//".
+// page returns the entries after a name. Those with a dot after the slash are passed over, by two ranges of the index:
+// '-', '.', '/' and '0' follow each other, so they are between "app/-..." and all others, which begin after "app//".
 func (s *Store) page(ctx context.Context, app, after string) ([]listed, error) {
 	return collect(ctx, s, list, app, pgx.RowToStructByPos[listed], s.sql.list, after, app+"/.", app+"//", app+"0", pageSize)
 }
@@ -62,14 +62,14 @@ func (s *Store) Apps(ctx context.Context) ([]string, error) {
 }
 
 // collect runs a statement and returns its rows.
-func collect[T any](ctx context.Context, s *Store, o op, name string, scan pgx.RowToFunc[T], statement string, args ...any) ([]T, error) {
+func collect[T any](ctx context.Context, s *Store, o op, name string, row pgx.RowToFunc[T], sql string, args ...any) ([]T, error) {
 	if err := s.prepare(ctx, o, name); err != nil {
 		return nil, err
 	}
-	rows, err := s.pool.Query(ctx, statement, args...)
+	rows, err := s.pool.Query(ctx, sql, args...)
 	if err != nil {
 		return nil, s.translate(o, name, err)
 	}
-	all, err := pgx.CollectRows(rows, scan)
+	all, err := pgx.CollectRows(rows, row)
 	return all, s.translate(o, name, err)
 }

@@ -79,7 +79,7 @@ var mistakes = []mistake{
 	{"release", "id = NULL, ends = '-infinity'", "ends = j.clock"},
 	{"release", ", broken = false", ", etag = gen_random_uuid()"},
 
-	{"break", "WHEN id IS NULL THEN 'lost'", ""},
+	{"break", "WHEN id IS NULL THEN 'lost'", "WHEN false THEN 'lost'"},
 	{"break", "least(e.ends, ", "coalesce(NULL, "},
 	{"break", "least(e.ends, j.clock + $3::bigint * interval '1 microsecond')", "least(e.ends, j.clock + 0 * $3::bigint * interval '1 microsecond')"},
 	{"break", "broken = true, ", ""},
@@ -95,7 +95,8 @@ var mistakes = []mistake{
 
 	{"readDocument", "SELECT now()", "SELECT now() - interval '1 hour'"},
 	{"readDocument", "d.etag::text,", "md5(d.body),"},
-	{"readDocument", "d.etag::text <> $2 AND ", "$2 IS NULL AND "},
+	{"readDocument", "d.etag::text <> $2 AND ", "d.etag::text <> $2 || 'x' AND "},
+	{"readDocument", "d.etag::text <> $2 AND ", "d.etag::text <> $2 AND d.body IS NULL AND "},
 	{"readDocument", "LEFT JOIN", "JOIN"},
 	{"createDocument", "DO NOTHING", "DO UPDATE SET body = excluded.body"},
 	{"writeDocument", " AND etag::text = $3", " AND $3 <> ''"},
@@ -104,7 +105,7 @@ var mistakes = []mistake{
 
 	{"list", "e.name < $4", "e.name < $4 || '~'"},
 	{"list", "e.name < $2", "e.name < $2 || '~'"},
-	{"list", "e.name > $3 AND ", ""},
+	{"list", "e.name > $3 AND ", "e.name > left($3, 0) AND "},
 	{"list", "ORDER BY 1 LIMIT", "ORDER BY 1 DESC LIMIT"},
 	{"list", "e.name > $3 AND e.name < $4 ORDER BY e.name LIMIT $5", "e.name > $3 AND e.name < $4 ORDER BY e.name LIMIT $5 - 998"},
 

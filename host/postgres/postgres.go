@@ -237,7 +237,11 @@ func (s *Store) row(ctx context.Context, o op, name, statement string, args []an
 
 func checkRecord(o op, name string, record []byte) error {
 	if len(record) > store.MaxRecord {
-		return fmt.Errorf("postgres: %s %s: a record of %d bytes: at most %d are allowed", o, name, len(record), store.MaxRecord)
+		return tooLong(o, name, "record", len(record), store.MaxRecord)
 	}
 	return nil
+}
+
+func tooLong(o op, name, what string, n, most int) error {
+	return fmt.Errorf("postgres: %s %s: a %s of %d bytes: at most %d are allowed", o, name, what, n, most)
 }

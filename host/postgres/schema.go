@@ -26,9 +26,11 @@ func tablesOf(schema, prefix string) tables {
 const mostName = 63
 
 func checkNames(schema, prefix string) error {
-	for _, name := range []struct{ what, text, longest string }{{"schema", schema, schema}, {"prefix", prefix, prefix + "document"}} {
+	type rule struct{ what, text, longest string }
+	for _, name := range []rule{{"schema", schema, schema}, {"prefix", prefix, prefix + "document"}} {
 		if !utf8.ValidString(name.text) || strings.ContainsRune(name.text, 0) || len(name.longest) > mostName {
-			return fmt.Errorf("postgres: the %s is %.80q: want UTF-8 without a zero byte, at most %d bytes", name.what, name.text, mostName-len(name.longest)+len(name.text))
+			return fmt.Errorf("postgres: the %s is %.80q: want UTF-8 without a zero byte, at most %d bytes",
+				name.what, name.text, mostName-len(name.longest)+len(name.text))
 		}
 	}
 	return nil
@@ -80,8 +82,8 @@ CREATE TABLE IF NOT EXISTS {version} (
 );
 `
 
-// SQL returns the statements that make the schema, for an owner to run where the program's role may not create it. That role
-// gets what it needs.
+// SQL returns the statements that make the schema, for an owner to run where the program's role may not create it. That
+// role gets what it needs.
 func (s *Store) SQL(role string) string {
 	var text strings.Builder
 	text.WriteString("CREATE SCHEMA IF NOT EXISTS {schema};" + versionTable)
@@ -186,7 +188,8 @@ func (s *Store) version(ctx context.Context, c querier) (v int, err error) {
 	case isMissing(err):
 		return 0, nil
 	case err == nil && v > len(migrations):
-		return v, &versionError{fmt.Sprintf("the schema %s has version %d, of a newer program, and this program knows versions up to %d: use the newer version of github.com/soloist-go/soloist/host/postgres, or another schema",
+		return v, &versionError{fmt.Sprintf("the schema %s has version %d, of a newer program, and this program knows versions up to %d"+
+			": use that program's version of github.com/soloist-go/soloist/host/postgres, or another schema",
 			s.place(), v, len(migrations))}
 	}
 	return v, err

@@ -2,7 +2,6 @@ package postgres
 
 import (
 	"fmt"
-	"strings"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -49,7 +48,8 @@ func change(entry, verdict, action string) string {
 ), acted AS (
 	%s e.name = j.name AND j.verdict = 'done' RETURNING e.etag
 )
-SELECT j.verdict, j.clock, coalesce(a.etag, j.etag)::text FROM judged AS j LEFT JOIN acted AS a ON true`, entry, verdict, action)
+SELECT j.verdict, j.clock, coalesce(a.etag, j.etag)::text FROM judged AS j LEFT JOIN acted AS a ON true`,
+		entry, verdict, action)
 }
 
 // The reasons against a change.
@@ -79,19 +79,19 @@ func statementsOf(t tables) statements {
 	drop := func(verdict string) string {
 		return change(t.entry, verdict, "DELETE FROM "+t.entry+" AS e USING judged AS j WHERE")
 	}
-	with := strings.NewReplacer("{entry}", t.entry, "{document}", t.document, "{log}", t.log, "{chunk}", t.chunk, "{state}", state).Replace
+	with := func(text string) string { return t.fill(text, "{state}", state) }
 	const (
-		span   = `$%d::bigint * interval '1 microsecond'`
+		length = `$4::bigint * interval '1 microsecond'`
 		ending = `broken = true, ends = least(e.ends, j.clock + $3::bigint * interval '1 microsecond')` // least ignores a null
 	)
-	length := fmt.Sprintf(span, 4)
 	return statements{
 		create: with(`INSERT INTO {entry} (name, record) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING
 RETURNING etag::text, clock_timestamp()`),
 		read: with(`SELECT now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
 FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 
-		acquire: set(whenHeld+etagOf("$5"), `id = $3::uuid, length = `+length+`, ends = j.clock + `+length+`, broken = false`),
+		acquire: set(whenHeld+etagOf("$5"),
+			`id = $3::uuid, length = `+length+`, ends = j.clock + `+length+`, broken = false`),
 		renew:   set(whenLost+whenBroken, `ends = j.clock + e.length`),
 		write:   set(whenLost+whenOver+etagOf("$4"), `etag = gen_random_uuid(), record = $5`),
 		save:    set(whenLost+whenOver+etagOf("$4"), `etag = gen_random_uuid(), record = $5, checkpoint = $6::bytea`),
@@ -105,7 +105,8 @@ FROM {entry} AS e WHERE e.name = $1`),
 		remove:         drop(whenLive + etagOf("$3")),
 		delete:         drop(whenLive),
 
-		readDocument: with(`SELECT now(), d.etag::text, octet_length(d.body), CASE WHEN d.etag::text <> $2 AND octet_length(d.body) <= $3::bigint THEN d.body END
+		readDocument: with(`SELECT now(), d.etag::text, octet_length(d.body),
+	CASE WHEN d.etag::text <> $2 AND octet_length(d.body) <= $3::bigint THEN d.body END
 FROM (SELECT) AS always LEFT JOIN {document} AS d ON d.name = $1`),
 		createDocument: with(`INSERT INTO {document} (name, body) VALUES ($1, $2::bytea) ON CONFLICT (name) DO NOTHING
 RETURNING etag::text, clock_timestamp()`),
@@ -122,7 +123,8 @@ ORDER BY 1 LIMIT $5::bigint`),
 		apps: with(`WITH RECURSIVE a AS (
 	(SELECT split_part(name, '/', 1) AS app FROM {entry} ORDER BY name LIMIT 1)
 	UNION ALL
-	SELECT (SELECT split_part(name, '/', 1) FROM {entry} WHERE name >= a.app || '0' ORDER BY name LIMIT 1) FROM a WHERE a.app IS NOT NULL
+	SELECT (SELECT split_part(name, '/', 1) FROM {entry} WHERE name >= a.app || '0' ORDER BY name LIMIT 1)
+	FROM a WHERE a.app IS NOT NULL
 ) SELECT app FROM a WHERE app IS NOT NULL LIMIT $1::bigint`),
 
 		createLog: with(`WITH l AS (
