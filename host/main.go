@@ -214,7 +214,7 @@ func (p *Program) open(m mode) (*app.App, error) {
 // their code returned.
 func (p *Program) with(m mode, do func(a *app.App) int) int {
 	a, err := p.open(m)
-	defer a.Close()
+	defer a.CloseStore()
 	defer a.Flush()
 	defer a.Telemetry.Close()
 	if err != nil {

@@ -129,7 +129,8 @@ func checkDurability(ctx context.Context, c *pgxpool.Conn) (f examine.Finding, e
 	var commit, fsync, names string
 	var standbys int
 	err = c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('fsync'),
-	current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication)`).Scan(&commit, &fsync, &names, &standbys)
+	current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication)`).
+		Scan(&commit, &fsync, &names, &standbys)
 	const twice = ": a job whose last outcome is lost can start the same tick twice"
 	f.Text = fmt.Sprintf("synchronous_commit is %s, fsync %s; standbys: %d", commit, fsync, standbys)
 	switch {

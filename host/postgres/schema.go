@@ -98,8 +98,8 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {version}, {entry}, {document}, {log}, {
 
 // fill puts the names of the tables into a text, and more.
 func (t tables) fill(text string, more ...string) string {
-	return strings.NewReplacer(append(more, "{schema}", t.schema, "{version}", t.version, "{entry}", t.entry, "{document}", t.document,
-		"{log}", t.log, "{chunk}", t.chunk)...).Replace(text)
+	return strings.NewReplacer(append(more, "{schema}", t.schema, "{version}", t.version, "{entry}", t.entry, 
+		"{document}", t.document, "{log}", t.log, "{chunk}", t.chunk)...).Replace(text)
 }
 
 // oldest is the first major version of PostgreSQL that this package knows.
@@ -188,8 +188,8 @@ func (s *Store) version(ctx context.Context, c querier) (v int, err error) {
 	case isMissing(err):
 		return 0, nil
 	case err == nil && v > len(migrations):
-		return v, &versionError{fmt.Sprintf("the schema %s has version %d, of a newer program, and this program knows versions up to %d"+
-			": use that program's version of github.com/soloist-go/soloist/host/postgres, or another schema",
+		return v, &versionError{fmt.Sprintf("the schema %s has version %d, of a newer program, and this program knows versions up to "+
+			"%d: use that program's version of github.com/soloist-go/soloist/host/postgres, or another schema",
 			s.place(), v, len(migrations))}
 	}
 	return v, err

@@ -134,7 +134,8 @@ ORDER BY 1 LIMIT $5::bigint`),
 	UPDATE {log} SET size = size + octet_length($2::bytea) WHERE name = $1 AND size = $3::bigint RETURNING id
 ) INSERT INTO {chunk} (log, start, bytes) SELECT id, $3::bigint, $2::bytea FROM l`),
 		readLog: with(`SELECT c.start, c.bytes FROM {log} AS l
-LEFT JOIN {chunk} AS c ON c.log = l.id AND c.start > $2::bigint - $4::bigint AND c.start < $3::bigint AND c.start + octet_length(c.bytes) > $2::bigint
+LEFT JOIN {chunk} AS c ON c.log = l.id AND c.start > $2::bigint - $4::bigint AND c.start < $3::bigint
+	AND c.start + octet_length(c.bytes) > $2::bigint
 WHERE l.name = $1 ORDER BY c.start`),
 		listLogs: with(`SELECT name, size FROM {log} WHERE name > $1 AND name < $2 ORDER BY name`),
 		dropLog:  with(`DELETE FROM {log} WHERE name = $1`),

@@ -92,9 +92,9 @@ func (a *App) open(given store.Store, others func(url string) (store.Store, erro
 // closeTime is how long a command waits for a store to close.
 const closeTime = time.Second
 
-// Close closes the store that was opened here, if it can be closed. A call that still waits for a server does not keep the
+// CloseStore closes the store that was opened here, if it can be closed. A call that still waits for a server does not keep the
 // program from its end.
-func (a *App) Close() {
+func (a *App) CloseStore() {
 	s, ok := a.Store.(interface{ Close() })
 	if !ok || !a.opened {
 		return
