@@ -33,11 +33,13 @@ type (
 // clock.
 func (s *Store) Examine(name string, now func() time.Time) []Check {
 	e := &examination{store: s, now: now}
-	checks := []Check{{"service", e.service}, {"clock", e.clock}, {"credentials", e.credentials}, {"container", func(ctx context.Context) Finding { return e.found(ctx, name) }}}
+	found := func(ctx context.Context) Finding { return e.found(ctx, name) }
+	checks := []Check{{Name: "service", Do: e.service}, {Name: "clock", Do: e.clock},
+		{Name: "credentials", Do: e.credentials}, {Name: "container", Do: found}}
 	if !s.way.direct {
 		return checks
 	}
-	return append([]Check{{"dns", e.lookUp}, {"connection", e.connect}}, checks...)
+	return append([]Check{{Name: "dns", Do: e.lookUp}, {Name: "connection", Do: e.connect}}, checks...)
 }
 
 // An examination is what its checks have learnt so far.

@@ -71,7 +71,7 @@ var mistakes = []mistake{
 	{"save", "SELECT *, clock_timestamp() AS clock FROM locked", "SELECT *, statement_timestamp() AS clock FROM locked"},
 
 	{"load", "e.id IS DISTINCT FROM $2::uuid OR ", "$2::uuid IS NULL OR "},
-	{"load", " OR clock_timestamp() >= e.ends", ""},
+	{"load", " OR now() >= e.ends", ""},
 	{"load", "WHEN e.etag::text <> $3 THEN 'changed'", "WHEN $3 = '' THEN 'changed'"},
 
 	{"release", "WHEN id IS DISTINCT FROM $3::uuid THEN 'lost'", "WHEN $3::uuid IS NULL OR id IS NULL THEN 'lost'"},

@@ -98,7 +98,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON {version}, {entry}, {document}, {log}, {
 
 // fill puts the names of the tables into a text, and more.
 func (t tables) fill(text string, more ...string) string {
-	return strings.NewReplacer(append(more, "{schema}", t.schema, "{version}", t.version, "{entry}", t.entry, 
+	return strings.NewReplacer(append(more, "{schema}", t.schema, "{version}", t.version, "{entry}", t.entry,
 		"{document}", t.document, "{log}", t.log, "{chunk}", t.chunk)...).Replace(text)
 }
 

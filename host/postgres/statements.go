@@ -64,7 +64,7 @@ const (
 )
 
 // state is the state of a lease. now() is when the statement arrived, which is before its view of the rows: by a later
-// clock a lease that was renewed meanwhile would seem to have expired.
+// clock a lease that was renewed meanwhile would seem to have expired. All that only reads is judged by it.
 const state = `CASE WHEN e.id IS NULL THEN 'available'
 	WHEN e.broken THEN CASE WHEN now() < e.ends THEN 'breaking' ELSE 'broken' END
 	WHEN now() < e.ends THEN 'leased' ELSE 'expired' END`
@@ -96,7 +96,7 @@ FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 		write:   set(whenLost+whenOver+etagOf("$4"), `etag = gen_random_uuid(), record = $5`),
 		save:    set(whenLost+whenOver+etagOf("$4"), `etag = gen_random_uuid(), record = $5, checkpoint = $6::bytea`),
 		release: set(whenLost, `id = NULL, ends = '-infinity', broken = false`),
-		load: with(`SELECT CASE WHEN e.id IS DISTINCT FROM $2::uuid OR clock_timestamp() >= e.ends THEN 'lost'
+		load: with(`SELECT CASE WHEN e.id IS DISTINCT FROM $2::uuid OR now() >= e.ends THEN 'lost'
 	WHEN e.etag::text <> $3 THEN 'changed' ELSE 'done' END,
 	octet_length(e.checkpoint), CASE WHEN octet_length(e.checkpoint) <= $4::bigint THEN e.checkpoint END
 FROM {entry} AS e WHERE e.name = $1`),
