@@ -34,7 +34,7 @@ func (t table) print(out io.Writer) {
 
 // delay is a percentile, if there are enough ticks: the 99th of fewer than a thousand would be the largest or near it.
 func (r row) delay(p float64) string {
-	if p == 99 && len(r.Delays) < 1000 {
+	if p == 99 && r.Ticks < 1000 {
 		return "-"
 	}
 	return fmt.Sprintf("%.1f ms", percentile(r.Delays, p).Seconds()*1e3)
