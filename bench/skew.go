@@ -6,14 +6,19 @@ import (
 	"bytes"
 	"errors"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"runtime"
+	"strings"
 )
 
 // skewed are the files of the standard library for a program whose wall clock is wrong by BENCH_SKEW, in all of its libraries.
 // Elapsed time is right, as on a machine whose clock is wrong.
 func skewed() (map[string][]byte, error) {
-	dir := filepath.Join(runtime.GOROOT(), "src", "time")
+	root, err := exec.Command("go", "env", "GOROOT").Output()
+	if err != nil {
+		return nil, err
+	}
+	dir := filepath.Join(strings.TrimSpace(string(root)), "src", "time")
 	name := filepath.Join(dir, "time.go")
 	text, err := os.ReadFile(name)
 	if err != nil {
