@@ -58,9 +58,10 @@ type defined struct {
 // A Config is what a program says of itself. The environment says the rest.
 type Config struct {
 	Work    []soloist.Work
-	Groups  map[string]int // as of a Scheduler
-	Store   store.Store    // nil: what SOLOIST_STORAGE says
-	Queue   alarm.Queue    // of alarms, if SOLOIST_ALARM asks for them; nil: a queue of the storage account
+	Groups  map[string]int     // as of a Scheduler
+	Store   store.Store        // nil: what SOLOIST_STORAGE says
+	Queue   alarm.Queue        // of alarms, if SOLOIST_ALARM asks for them; nil: a queue of the storage account
+	Export  telemetry.Exporter // nil: what is measured goes to no collector
 	Console Console
 	Now     func() time.Time
 	Replica string // what records name as the author of what is done
