@@ -125,6 +125,33 @@ func (r *Run) Save(ctx context.Context, v any) error {
 	return r.handle.Save(ctx, b)
 }
 
+// SaveIn is Save in one transaction of the store's database with what f does in it: both are kept or neither. The store
+// names the type of tx; a function of its package, such as InTx of host/postgres, has it typed. f must not commit tx or roll
+// it back, and may take as long as the run: the lease is renewed meanwhile. If f fails, nothing is kept, and the error is
+// f's. An error that wraps [ErrLost]: the run has lost its lease, and nothing is kept. After any other error it is not
+// kept, unless the store could not be asked in time. A store without transactions returns an error.
+func (r *Run) SaveIn(ctx context.Context, v any, f func(tx any) error) error {
+	if r.handle == nil {
+		return supervise.ErrNoEntry
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("the checkpoint cannot be written as JSON: %w", err)
+	}
+	return r.handle.SaveIn(ctx, b, f)
+}
+
+// FinishIn writes that the run has succeeded, in one transaction with what f does in it, as SaveIn does: the effect of f
+// is kept once for each tick that has succeeded, and for no other. It is the last thing that a run does: whatever Do
+// returns after it, the tick has succeeded. Only the run of a job with ticks has such an outcome, and no run of a
+// backfill with others beside it.
+func (r *Run) FinishIn(ctx context.Context, f func(tx any) error) error {
+	if r.handle == nil {
+		return supervise.ErrNoEntry
+	}
+	return r.handle.FinishIn(ctx, f)
+}
+
 // Clear removes the checkpoint, so that the next Load finds none. In all else it is a Save.
 func (r *Run) Clear(ctx context.Context) error {
 	if r.handle == nil {

@@ -74,7 +74,8 @@ func (j *Job) checkOverlap() error {
 	case j.Overlap == SkipOverlap:
 		return nil
 	case j.Overlap != QueueOne && j.Overlap != Replace:
-		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap, QueueOne or Replace")
+		return wrong("Overlap", quote(string(j.Overlap)),
+			"SkipOverlap, QueueOne or Replace: two runs of one job never take place at once, but those of its Shards do")
 	case j.Late.Missed == RunAll:
 		return wrong("Overlap", quote(string(j.Overlap)), "SkipOverlap beside Late.Missed: RunAll, under which all ticks wait that come due under a run")
 	case len(j.After.Jobs) > 0:

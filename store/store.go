@@ -119,6 +119,21 @@ type Document struct {
 	Body []byte
 }
 
+// A Transactor is a [Checkpointer] in a database, which writes the record in one transaction with what the program
+// writes into the same database.
+type Transactor interface {
+	Checkpointer
+
+	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f returns nil. If f
+	// returns an error it rolls back and returns that error. After any other error the transaction may have been
+	// committed. f calls write at most once, after its other statements: it locks the row of the entry, which the
+	// renewals of the lease need.
+	Transact(ctx context.Context, f func(tx any, write TransactionWrite) error) (Revision, error)
+}
+
+// A TransactionWrite is Save in a transaction, or Write if the checkpoint is nil. It judges the lease when it is called.
+type TransactionWrite func(ctx context.Context, etag string, record, checkpoint []byte) error
+
 // A Lister is a [Store] that lists the entries of an app in few calls. Without it, each
 // entry is read by itself.
 type Lister interface {

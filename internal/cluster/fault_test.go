@@ -188,6 +188,37 @@ func (l *tapLease) Load(ctx context.Context, etag string) ([]byte, error) {
 	return via(ctx, l.s, "load", func() ([]byte, error) { return s.Load(ctx, etag) })
 }
 
+// A transaction does what it is to do when it is committed.
+type transaction struct{ effects []func() }
+
+// Transact judges the lease at the commit, which is the call that a fault meets.
+func (l *tapLease) Transact(ctx context.Context, f func(any, store.TransactionWrite) error) (store.Revision, error) {
+	tx := &transaction{}
+	commit := func() (store.Revision, error) { return store.Revision{}, nil }
+	err := f(tx, func(_ context.Context, etag string, record, checkpoint []byte) error {
+		sent := context.WithoutCancel(ctx)
+		commit = func() (store.Revision, error) {
+			if checkpoint == nil {
+				return l.Lease.Write(sent, etag, record)
+			}
+			return l.Lease.(store.Checkpointer).Save(sent, etag, record, checkpoint)
+		}
+		return nil
+	})
+	if err != nil {
+		return store.Revision{}, err
+	}
+	return via(ctx, l.s, "commit", func() (store.Revision, error) {
+		r, err := commit()
+		if err == nil {
+			for _, effect := range tx.effects {
+				effect()
+			}
+		}
+		return r, err
+	})
+}
+
 func (l *tapLease) Release(ctx context.Context) error {
 	return l.s.through(ctx, "release", func() error { return l.Lease.Release(ctx) })
 }

@@ -51,7 +51,7 @@ func TestValidateTellsAllMistakes(t *testing.T) {
 		`job "empty": Do is nil`, `"twice" is used more than once`,
 		"Timeout is -1ns", "Late.Finish is -1m0s: allowed is zero, or 1s or more", "Lease is 2h0m0s: allowed is whole seconds from 1s to 1m0s",
 		"Lease is 1.5s", `Late.Missed is "sometimes": allowed is RunLatest, RunAll or SkipMissed`,
-		`Overlap is "seldom": allowed is SkipOverlap, QueueOne or Replace`, `Interrupted is "maybe"`, "Mars/Olympus", "No/Where", `"61 * * * *"`, "minute", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
+		`Overlap is "seldom": allowed is SkipOverlap, QueueOne or Replace: `, `Interrupted is "maybe"`, "Mars/Olympus", "No/Where", `"61 * * * *"`, "minute", `job "never"`, `singleton "lead": Do is nil`, "Backoff is -1ns",
 	} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not told in:\n%v", want, err)
@@ -199,7 +199,8 @@ func TestValidateTellsMistakeOnce(t *testing.T) {
 			`the name "feed-0" is used more than once: a shard of "feed" has it, too`},
 		"the name of all": {of{feed(2), job("feed", "@hourly")}, `the name "feed" is used more than once`},
 		"a mistake of 16": {of{inShards(16, job("a", "never"))}, `job "a": Schedule is "never"`},
-		"overlap":         {of{overlap("queue", "")}, `Overlap is "queue": allowed is SkipOverlap, QueueOne or Replace`},
+		"overlap": {of{overlap("allow", "")},
+			`Overlap is "allow": allowed is SkipOverlap, QueueOne or Replace: two runs of one job never take place at once, but those of its Shards do`},
 		"queue all": {of{overlap(soloist.QueueOne, soloist.RunAll)},
 			`Overlap is "queue-one": allowed is SkipOverlap beside Late.Missed: RunAll`},
 		"a short wait": {of{overlap(soloist.QueueOne, soloist.SkipMissed)},

@@ -1,4 +1,4 @@
-// Package house_test checks how the packages of the module are built and what they import.
+// Package house_test checks how the packages of the module are built, what they import, and that the comparison has its sources.
 package house_test
 
 import (
@@ -107,9 +107,10 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"calendar":             {"internal/schedule"},
 		"calendar/holidays":    {"calendar"},
 		"calendar/ical":        {"calendar"},
+		"deploy/helm":          {},
 		"jobs":                 {".", "host"},
 		"event":                {},
-		"host/azure":           {"store", "internal/alarm", "internal/descriptors"},
+		"host/azure":           {"store", "internal/alarm", "internal/descriptors", "internal/examine"},
 		"host/local":           {"store", "internal/elapsed", "internal/safefile"},
 		"host/storetest":       {"store"},
 		"internal/alarm":       {"internal/document", "store", "internal/ontime"},
@@ -122,6 +123,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"internal/elapsed":     {},
 		"internal/document":    {"internal/ontime", "store"},
 		"internal/entry":       {},
+		"internal/examine":     {},
 		"internal/fields":      {},
 		"internal/functions":   {"internal/proctest"},
 		"internal/history":     {"event", "store", "internal/record"},
@@ -157,9 +159,9 @@ func TestArrowsPointOneWay(t *testing.T) {
 
 		"host":                    {".", "event", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions", "host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/telemetry", "host/internal/view", "host/internal/watch", "host/internal/web", "host/internal/why", "host/local", "internal/alarm", "internal/desk", "internal/elapsed", "internal/history", "internal/near", "internal/record", "internal/schedule", "store"},
 		"host/internal/alert":     {".", "event", "host/internal/format", "internal/desk", "internal/document", "internal/ontime", "internal/queue", "internal/record", "store"},
-		"host/internal/app":       {".", "event", "host/azure", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry", "host/local", "internal/alarm", "internal/desk", "internal/fields", "internal/lease", "internal/logqueue", "internal/near", "internal/record", "internal/schedule", "internal/ticks", "store"},
+		"host/internal/app":       {".", "event", "host/azure", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry", "host/local", "internal/alarm", "internal/desk", "internal/fields", "internal/lease", "internal/logqueue", "internal/near", "internal/record", "internal/schedule", "internal/ticks", "store", "internal/examine"},
 		"host/internal/before":    {".", "host/internal/format", "internal/supervise"},
-		"host/internal/doctor":    {"host/azure", "host/internal/app", "host/internal/format", "host/internal/functions", "host/internal/view", "host/local", "internal/alarm", "internal/desk", "internal/schedule", "store"},
+		"host/internal/doctor":    {"host/internal/app", "host/internal/format", "host/internal/functions", "host/internal/view", "host/local", "internal/alarm", "internal/desk", "internal/schedule", "store", "internal/examine"},
 		"host/internal/format":    {"event", "internal/duration"},
 		"host/internal/functions": {".", "store", "internal/safefile", "host/internal/app", "host/internal/format", "host/internal/view", "host/internal/watch", "host/internal/web", "internal/schedule", "internal/ticks", "event"},
 		"host/internal/locks":     {"store", "host/internal/format", "internal/entry", "event", "internal/record"},
@@ -167,7 +169,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/past":      {"event", "host/internal/app", "host/internal/format", "internal/desk", "internal/history"},
 		"host/internal/presence":  {"internal/document", "store", "internal/ontime"},
 		"host/internal/telemetry": {".", "event", "internal/desk", "internal/record", "store"},
-		"host/internal/azd":       {"internal/safefile"},
+		"host/internal/azd":       {"deploy/helm", "internal/safefile"},
 		"host/internal/view":      {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "internal/desk", "internal/record", "internal/ticks", "store"},
 		"host/internal/watch":     {".", "store", "host/internal/format", "internal/ontime"},
 		"host/internal/why":       {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/past", "host/internal/presence", "internal/desk", "internal/history", "internal/instant", "internal/record", "internal/ticks"},

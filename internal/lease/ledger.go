@@ -32,6 +32,7 @@ type ledger struct {
 	closed  bool        // the outcome is written or being written: nothing may follow it
 	doubt   bool        // a write on last was sent and not refused: the store may still apply it
 	ours    []signature // of our writes that the entry may hold now, oldest first
+	open    undecided   // what a transaction may have written; zero: nothing
 }
 
 // A page is one write, ready to be sent: the encoded record, and perhaps a checkpoint.

@@ -94,7 +94,7 @@ const OutcomePatience = 4
 // process was suspended does not count. If no other replica is
 // up, this one has to go on with the job itself, as another one would have done. A missing
 // permission is no reason to give up. It is the last write: a goroutine that the run has
-// left behind gets ErrClosed from Save.
+// left behind gets ErrClosed from Save. ErrCommitted: WriteIn had written the outcome.
 func (w *writes) WriteOutcome(ctx context.Context, draft Draft) error {
 	return w.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
 		w.closed = true
@@ -243,7 +243,7 @@ func (w *writes) send(ctx context.Context, p *page) (known bool, err error) {
 		return true, nil
 	}
 	if err != nil {
-		return Definite(err), err
+		return Definite(err) || errors.Is(err, ErrCommitted), err
 	}
 	etag := w.last.ETag
 	if err = w.once(ctx, p); err == nil {
@@ -255,7 +255,7 @@ func (w *writes) send(ctx context.Context, p *page) (known bool, err error) {
 		return true, nil
 	case errors.Is(rerr, store.ErrChanged):
 		return true, fmt.Errorf("%w: %w", store.ErrChanged, err)
-	case errors.Is(rerr, fs.ErrNotExist):
+	case errors.Is(rerr, fs.ErrNotExist), errors.Is(rerr, ErrCommitted):
 		return true, rerr
 	case rerr == nil && errors.Is(err, store.ErrLost):
 		return true, err
@@ -291,6 +291,9 @@ func (w *writes) readBack(ctx context.Context, nonce string) (mine bool, err err
 		w.unclear = false
 	case w.wrote(entry.Record):
 		w.trust.applied(w.moved(entry.Revision, last))
+		if last == w.open.nonce {
+			return false, w.committed()
+		}
 	default:
 		return false, store.ErrChanged
 	}

@@ -27,6 +27,7 @@ func (h *hold) runClaimed() {
 		return
 	}
 	told := h.notices()
+	told.commit = func(ctx context.Context, f func(tx any) error) error { return h.finishIn(ctx, told, f) }
 	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
 	told.ended = func(o event.Outcome) { emitEnded(a, o, o.End.Sub(o.Start)) }
 	// The stop came while the claim was written. Nothing may start after a stop.
@@ -82,21 +83,19 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	h.over = true
 	s, rec := h.session, &h.view.rec
 	returned := cmp.Or(a.Returned, h.clock.Elapsed())
-	took, end := (returned - start).Round(time.Millisecond), h.endAt(returned)
-	earliest := h.clock.Now().Earliest
+	took := (returned - start).Round(time.Millisecond)
+	var late plan.Lateness
+	ending := h.ending(returned, status, reason, &late)
 	if status != event.Stalled && !h.bounded { // the lease is about to expire, or the call to end
 		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
-	// Finish changes the record as it was last written, which a Save or a progress
-	// note may have done since the claim.
-	var late plan.Lateness
-	err := h.confirm(func(last *record.Record) {
-		*last = plan.Finish(&h.job.Policy, last, status, reason, end, earliest, h.orders())
-		if h.take.terms != nil && h.take.terms.Ends != nil {
-			h.take.terms.Ends(last)
-		}
-		late = h.judge(last, false)
-	})
+	err := told.committed
+	if err == nil {
+		err = h.confirm(ending)
+	}
+	if errors.Is(err, lease.ErrCommitted) {
+		status, reason, late, err = event.Succeeded, "", told.late, nil
+	}
 	h.emitLate(late, err)
 	written := s.Record()
 	outcome := plan.LastOutcome(&written, status, reason)
@@ -131,6 +130,37 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 		h.reportOnceRead(plan.LastOutcome(&written, status, reason), report)
 	}
 }
+
+// ending drafts the record with the outcome of a run that has returned. Finish changes the record as it was last
+// written, which a Save or a progress note may have done since the claim.
+func (h *hold) ending(returned time.Duration, status event.Status, reason string, late *plan.Lateness) lease.Draft {
+	end, earliest := h.endAt(returned), h.clock.Now().Earliest
+	return func(last *record.Record) {
+		*last = plan.Finish(&h.job.Policy, last, status, reason, end, earliest, h.orders())
+		if h.take.terms != nil && h.take.terms.Ends != nil {
+			h.take.terms.Ends(last)
+		}
+		*late = h.judge(last, false)
+	}
+}
+
+// finishIn writes the outcome of a run that has not returned, in one transaction with what f does: it has succeeded.
+// What is reported of it waits until it has returned.
+func (h *hold) finishIn(ctx context.Context, told *notices, f func(tx any) error) error {
+	if h.take.terms != nil || h.Singleton() {
+		return errNoTick
+	}
+	err := h.session.WriteIn(ctx, func(last *record.Record) {
+		h.ending(h.clock.Elapsed(), event.Succeeded, "", &told.late)(last)
+	}, nil, true, f)
+	if err == nil {
+		told.committed = lease.ErrCommitted
+	}
+	return err
+}
+
+// errNoTick is what a singleton and a lock get from a transaction with an outcome.
+var errNoTick = errors.New("a singleton or a lock has no tick whose outcome could be written in a transaction: save a checkpoint in it")
 
 // endAt returns when a run has ended: the service's time of the claim and the time that passed since, which does not depend
 // on the wall clock.
@@ -311,6 +341,10 @@ type notices struct {
 	history []event.Outcome     // of the record, as far as its outcomes are reported
 	ended   func(event.Outcome) // reports the outcome of the run
 	stall   stall
+
+	commit    func(context.Context, func(tx any) error) error // nil: the run is one of several
+	committed error                                           // ErrCommitted once commit has written the outcome
+	late      plan.Lateness                                   // that outcome reports it
 }
 
 // A stall is what the record says of a run that has stalled, from before its end.
@@ -380,6 +414,14 @@ func (n *notices) tell(history []event.Outcome) {
 func (n *notices) Save(ctx context.Context, note string, checkpoint []byte) error {
 	return n.session.WriteUntilKnown(ctx, n.progress(time.Now(), note), checkpoint)
 }
+
+// SaveIn implements [supervise.Record].
+func (n *notices) SaveIn(ctx context.Context, note string, checkpoint []byte, f func(tx any) error) error {
+	return n.session.WriteIn(ctx, n.progress(time.Now(), note), checkpoint, false, f)
+}
+
+// FinishIn implements [supervise.Record].
+func (n *notices) FinishIn(ctx context.Context, f func(tx any) error) error { return n.commit(ctx, f) }
 
 // once sends one write, and gives up after the time of one call: the watchdog, which
 // calls it, has deadlines to watch.

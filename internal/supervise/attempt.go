@@ -38,6 +38,12 @@ func (a *Attempt) Run() (status event.Status, reason string) {
 			return a.unfinished(try-1, reason)
 		}
 		status, reason = outcome(err, cause)
+		if a.Under.told.finished.Load() {
+			if err != nil {
+				a.tryFailed(try, err, "after its outcome was written: "+a.masked(reason), 0)
+			}
+			return event.Succeeded, ""
+		}
 		reason = a.masked(reason) // a skip, and the cause of a stall, have texts of their own
 		if status != event.Succeeded {
 			a.detail.failed(try, begun, a.Returned-began, status, reason, err)

@@ -24,16 +24,22 @@ type Lease interface {
 	// Checkpoints reports whether Load, and Save of the Record, can work.
 	Checkpoints() bool
 	Load(ctx context.Context) ([]byte, error)
+	// Transacts reports whether SaveIn and FinishIn of the Record can work.
+	Transacts() bool
 }
 
 // A Record informs the other replicas how a run is going, through the record in the
-// store. Each method but Save sends one write and does not repeat it: the run must
+// store. Each of the first three methods sends one write and does not repeat it: the run must
 // not wait for news that the others can do without.
 type Record interface {
 	Stopping(yes bool) error // whether followers should poll often, since the run is about to end
 	Progress(beat time.Time, note string) error
 	Stalled(reason string) error                                    // the outcome, written while the run may still go on
 	Save(ctx context.Context, note string, checkpoint []byte) error // repeated until its outcome is known
+
+	// These are in one transaction with what f does in it: a checkpoint, or the outcome of the run, which has succeeded.
+	SaveIn(ctx context.Context, note string, checkpoint []byte, f func(tx any) error) error
+	FinishIn(ctx context.Context, f func(tx any) error) error
 }
 
 // Conditions are what a run depends on: the replica that may stop, and the lease
@@ -61,9 +67,17 @@ type Conditions struct {
 
 	Around Around
 
-	// announced is what the record says about the hand-over, as far as this
-	// replica knows. It outlives a try: the next try may have to take it back.
+	told told
+}
+
+// What is told of an attempt outlives a try.
+type told struct {
+	// announced is what the record says about the hand-over, as far as this replica knows: the next try may have to take
+	// it back.
 	announced atomic.Bool
+
+	// finished is set once FinishIn has written the outcome: whatever the run returns after that, it has succeeded.
+	finished atomic.Bool
 }
 
 // Around are the ticks before and after a run's.

@@ -57,6 +57,8 @@ var (
 	// errNoCheckpoints is for a Store of the user's own without the optional
 	// interface.
 	errNoCheckpoints = errors.New("the store keeps no checkpoints: its Lease does not implement store.Checkpointer")
+	// errNoTransactions is for a store that is no database.
+	errNoTransactions = errors.New("the store has no transactions: its Lease does not implement store.Transactor, as that of a store in PostgreSQL does")
 )
 
 // Around returns the ticks around the run's.
@@ -117,7 +119,7 @@ func (h *Handle) count(at time.Time, note string) {
 	defer h.mu.Unlock()
 	h.beat = instant.Later(h.beat, at)
 	h.note = note // as long as it is: Encode shortens it for the record
-	if h.under.announced.Load() {
+	if h.under.told.announced.Load() {
 		select {
 		case h.alarm <- struct{}{}:
 		default: // the watchdog has not taken the last alarm yet
@@ -225,6 +227,51 @@ func (h *Handle) Check(ctx context.Context) error {
 // Save keeps b as the checkpoint, in one write together with the record, so that
 // the store refuses it without the lease. It counts as a heartbeat once it is written.
 func (h *Handle) Save(ctx context.Context, b []byte) error {
+	return h.save(ctx, b, func(ctx context.Context, note string) error { return h.refused(h.under.Record.Save(ctx, note, b)) })
+}
+
+// SaveIn is Save in one transaction with what f does in it.
+func (h *Handle) SaveIn(ctx context.Context, b []byte, f func(tx any) error) error {
+	return h.save(ctx, b, func(ctx context.Context, note string) error {
+		if !h.under.Lease.Transacts() {
+			return errNoTransactions
+		}
+		return h.within(f, func(f func(tx any) error) error { return h.under.Record.SaveIn(ctx, note, b, f) })
+	})
+}
+
+// FinishIn writes that the run has succeeded, in one transaction with what f does in it.
+func (h *Handle) FinishIn(ctx context.Context, f func(tx any) error) error {
+	if h.under.Lease == nil {
+		return ErrNoEntry
+	}
+	ctx, cancel, err := h.checkpoint(ctx)
+	if err != nil {
+		return err
+	}
+	defer cancel()
+	if !h.under.Lease.Transacts() {
+		return errNoTransactions
+	}
+	err = h.within(f, func(f func(tx any) error) error { return h.under.Record.FinishIn(ctx, f) })
+	if err == nil {
+		h.under.told.finished.Store(true)
+	}
+	return err
+}
+
+// within makes a call with f. What f says of its own work, such as fs.ErrNotExist, says nothing about the lease.
+func (h *Handle) within(f func(tx any) error, call func(f func(tx any) error) error) error {
+	var own error
+	err := call(func(tx any) error { own = f(tx); return own })
+	if own != nil {
+		return own
+	}
+	return h.refused(err)
+}
+
+// save keeps b by a call of write.
+func (h *Handle) save(ctx context.Context, b []byte, write func(ctx context.Context, note string) error) error {
 	if h.under.Lease == nil {
 		return ErrNoEntry
 	}
@@ -241,14 +288,14 @@ func (h *Handle) Save(ctx context.Context, b []byte) error {
 	sent := h.under.Elapsed()
 	// The record has room for a note, so the last one is written again: Save has
 	// none of its own.
-	err = h.under.Record.Save(ctx, note, b)
+	err = write(ctx, note)
 	if err == nil {
 		// The run may have sent a heartbeat while the write was under way.
 		_, note = h.last()
 		h.count(time.Now(), note)
 		h.emit(event.Event{Kind: event.Saved, Run: h.Run, Note: note, Took: h.under.Elapsed() - sent})
 	}
-	return h.refused(err)
+	return err
 }
 
 // Load returns the checkpoint that was saved last. It is empty if none was saved.

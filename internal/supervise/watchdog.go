@@ -127,7 +127,7 @@ func (w *watchdog) untilLook() time.Duration {
 	if timeout := w.Task.HeartbeatTimeout; timeout > 0 && !w.handle.ended() {
 		beat, _ := w.handle.last()
 		left := timeout - time.Since(beat)
-		if w.Under.Lease != nil && !w.Under.announced.Load() {
+		if w.Under.Lease != nil && !w.Under.told.announced.Load() {
 			left -= w.lead()
 		}
 		wait = min(wait, left)
@@ -168,7 +168,7 @@ func (w *watchdog) look() {
 // stays announced.
 func (w *watchdog) announce(stopping bool) {
 	stopping = stopping || w.Under.Stop.Err() != nil
-	if w.Under.Lease == nil || stopping == w.Under.announced.Swap(stopping) {
+	if w.Under.Lease == nil || stopping == w.Under.told.announced.Swap(stopping) {
 		return
 	}
 	err := w.Under.Record.Stopping(stopping)

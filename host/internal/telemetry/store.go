@@ -133,14 +133,18 @@ func (c *countedStore) List(ctx context.Context, app string, f func(name string,
 	return measuredError(ctx, c.to, c.called, "list", func() error { return c.lister.List(ctx, app, f) })
 }
 
-// Lease returns a lease that has checkpoints if the store's leases have them.
+// Lease returns a lease that has checkpoints and transactions if the store's leases have them.
 func (c *countedStore) Lease(name, id string) store.Lease {
 	_, job, _ := strings.Cut(name, "/")
 	l := &countedLease{lease: c.Store.Lease(name, id), to: c.to}
 	if traces := c.to.export.Traces; traces != nil {
 		l.called = traces.Lease(job)
 	}
-	if keeper, ok := l.lease.(store.Checkpointer); ok {
+	keeper, ok := l.lease.(store.Checkpointer)
+	if transactor, transacts := keeper.(store.Transactor); transacts {
+		return &countedTransactor{&countedCheckpointer{l, keeper}, transactor}
+	}
+	if ok {
 		return &countedCheckpointer{l, keeper}
 	}
 	return l
@@ -181,6 +185,16 @@ func (l *countedCheckpointer) Save(ctx context.Context, etag string, record, che
 
 func (l *countedCheckpointer) Load(ctx context.Context, etag string) ([]byte, error) {
 	return measured(ctx, l.to, l.called, Call{Op: "load"}, func() ([]byte, error) { return l.keeper.Load(ctx, etag) })
+}
+
+// A countedTransactor is a countedCheckpointer with transactions.
+type countedTransactor struct {
+	*countedCheckpointer
+	transactor store.Transactor
+}
+
+func (l *countedTransactor) Transact(ctx context.Context, f func(tx any, write store.TransactionWrite) error) (store.Revision, error) {
+	return measured(ctx, l.to, l.called, Call{Op: "transact"}, func() (store.Revision, error) { return l.transactor.Transact(ctx, f) })
 }
 
 // Logs returns logs whose calls are counted; nil if s is nil. They are apart from the store
