@@ -37,7 +37,7 @@ func Open(c Config) (*App, error) {
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
 	a.Scheduler.Alone = a.alone
 	if c.Serves || c.Runs {
-		errs = append(errs, a.measure())
+		a.measure(c.Export)
 	}
 	return a, errors.Join(errs...)
 }
@@ -115,13 +115,11 @@ func describe(s store.Store) string {
 }
 
 // measure makes metrics and traces of what the scheduler does, and passes its events on to the listeners.
-func (a *App) measure() (err error) {
-	if a.Telemetry, err = telemetry.Open(a.Scheduler, Version(), a.Log); err == nil {
-		a.Logs = a.Telemetry.Logs(a.Logs)
-		a.Listen(a.Scheduler.Events) // which are the telemetry's by now
-		a.Scheduler.Events = a.listeners.tell
-	}
-	return err
+func (a *App) measure(export telemetry.Exporter) {
+	a.Telemetry = telemetry.Open(a.Scheduler, Version(), a.Log, export)
+	a.Logs = a.Telemetry.Logs(a.Logs)
+	a.Listen(a.Scheduler.Events) // which are the telemetry's by now
+	a.Scheduler.Events = a.listeners.tell
 }
 
 // checkAlerts refuses alerts over a store in which the replicas cannot agree on them.
