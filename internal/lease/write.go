@@ -64,7 +64,7 @@ func (w *writes) WriteOrForget(ctx context.Context, draft Draft) error {
 	}
 	return w.write(ctx, noted, nil, func(ctx context.Context, p *page) error {
 		err := w.bestEffort(ctx, p)
-		if errors.Is(err, ErrNotWritten) {
+		if errors.Is(err, ErrNotWritten) && w.closed == nil {
 			w.draft(was)
 		}
 		return err
@@ -97,7 +97,7 @@ const OutcomePatience = 4
 // left behind gets ErrClosed from Save. ErrCommitted: WriteIn had written the outcome.
 func (w *writes) WriteOutcome(ctx context.Context, draft Draft) error {
 	return w.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
-		w.closed = true
+		w.closed = ErrClosed
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		renewed := w.client.Clock.Elapsed() + OutcomePatience*w.Length
