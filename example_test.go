@@ -60,8 +60,12 @@ func ExampleScheduler_events() {
 				fmt.Println(e.Job, e.Outcome.Status, e.Outcome.Reason)
 			}
 		},
-		Jobs: []soloist.Job{{Name: "report", Schedule: "@hourly",
-			Do: func(context.Context, *soloist.Run) error { return errors.New("the printer is out of paper") }}},
+		Jobs: []soloist.Job{{
+			Name: "report", Schedule: "@hourly",
+			Do: func(context.Context, *soloist.Run) error {
+				return errors.New("the printer is out of paper")
+			},
+		}},
 	}
 	if _, err := s.RunNow(context.Background(), "report", "by-ann"); err != nil {
 		fmt.Println(err)
@@ -108,15 +112,15 @@ func ExampleAfter() {
 		}
 		return nil
 	}
-	s := &soloist.Scheduler{Store: &local.Memory{Now: now}, Now: now, Logger: slog.New(slog.DiscardHandler),
-		Jobs: []soloist.Job{
-			{Name: "orders", Schedule: "0 2 * * *", Do: do},
-			{Name: "prices", After: soloist.After{Jobs: []string{"orders"}}, Do: do},
-			{Name: "report", After: soloist.After{Jobs: []string{"orders", "prices"}}, Do: do},
-			{Name: "clean-up", After: soloist.After{Jobs: []string{"report"}, Any: true}, Do: do},
-		}}
+	s := newNightly(now,
+		soloist.Job{Name: "orders", Schedule: "0 2 * * *", Do: do},
+		soloist.Job{Name: "prices", After: soloist.After{Jobs: []string{"orders"}}, Do: do},
+		soloist.Job{Name: "report", After: soloist.After{Jobs: []string{"orders", "prices"}}, Do: do},
+		soloist.Job{Name: "tidy", After: soloist.After{Jobs: []string{"report"}, Any: true}, Do: do},
+	)
 	for range 2 { // the jobs are new in the first call
-		if _, err := s.RunDue(context.Background(), soloist.Wake{Jobs: []string{"orders"}}); err != nil {
+		wake := soloist.Wake{Jobs: []string{"orders"}}
+		if _, err := s.RunDue(context.Background(), wake); err != nil {
 			fmt.Println(err)
 		}
 		forward(time.Minute)
@@ -128,11 +132,11 @@ func ExampleAfter() {
 	// Output:
 	// runs orders@2026-11-21T02:00:00Z
 	// runs prices@2026-11-21T02:00:00Z
-	// runs clean-up@2026-11-21T02:00:00Z
+	// runs tidy@2026-11-21T02:00:00Z
 	// orders, at 02:00 every day, UTC: succeeded ""
 	// prices, after orders: failed "no answer"
 	// report, after orders and prices: skipped "prices failed"
-	// clean-up, after report, whatever the outcome: succeeded ""
+	// tidy, after report, whatever the outcome: succeeded ""
 }
 
 // A singleton runs on one replica until that stops or dies; then another takes
@@ -163,7 +167,7 @@ func ExampleRun_Heartbeat() {
 		Do: func(ctx context.Context, run *soloist.Run) error {
 			for page := 1; ; page++ {
 				if err := run.Heartbeat(fmt.Sprintf("page %d", page)); err != nil {
-					fmt.Println("no page", page, "because of a stop:", errors.Is(err, soloist.ErrStopped))
+					fmt.Println("stopped before page", page, errors.Is(err, soloist.ErrStopped))
 					return err
 				}
 				fmt.Println("page", page)
@@ -180,13 +184,13 @@ func ExampleRun_Heartbeat() {
 	// Output:
 	// page 1
 	// page 2
-	// no page 3 because of a stop: true
+	// stopped before page 3 true
 }
 
 // The second run goes on where the first one failed.
 func ExampleRun_Save() {
 	outage := errors.New("no answer")
-	s := newReplica(soloist.Job{Name: "import", Schedule: "@daily", Do: func(ctx context.Context, run *soloist.Run) error {
+	do := func(ctx context.Context, run *soloist.Run) error {
 		var done int // the pages that are imported
 		if err := run.Load(ctx, &done); err != nil {
 			return err
@@ -201,7 +205,8 @@ func ExampleRun_Save() {
 			}
 		}
 		return nil
-	}})
+	}
+	s := newReplica(soloist.Job{Name: "import", Schedule: "@daily", Do: do})
 	for _, request := range []string{"monday", "tuesday"} {
 		outcome, err := s.RunNow(context.Background(), "import", request)
 		fmt.Println(outcome.Status, outcome.Reason, err)
@@ -218,7 +223,7 @@ func ExampleRun_Save() {
 // Load leaves the value alone until a run has saved one.
 func ExampleRun_Load() {
 	type position struct{ Page, Size int }
-	s := newReplica(soloist.Job{Name: "import", Schedule: "@daily", Do: func(ctx context.Context, run *soloist.Run) error {
+	do := func(ctx context.Context, run *soloist.Run) error {
 		at := position{Page: 1, Size: 500}
 		if err := run.Load(ctx, &at); err != nil {
 			return err
@@ -226,7 +231,8 @@ func ExampleRun_Load() {
 		fmt.Println(run.Request, at)
 		at.Page++
 		return run.Save(ctx, at)
-	}})
+	}
+	s := newReplica(soloist.Job{Name: "import", Schedule: "@daily", Do: do})
 	for _, request := range []string{"monday", "tuesday"} {
 		if _, err := s.RunNow(context.Background(), "import", request); err != nil {
 			fmt.Println(err)
@@ -243,7 +249,7 @@ func ExampleRun_Load_tick() {
 		Run  string
 		Page int
 	}
-	s := newReplica(soloist.Job{Name: "import", Schedule: "@daily", Do: func(ctx context.Context, run *soloist.Run) error {
+	do := func(ctx context.Context, run *soloist.Run) error {
 		at := progress{}
 		if err := run.Load(ctx, &at); err != nil {
 			return err
@@ -259,7 +265,8 @@ func ExampleRun_Load_tick() {
 			}
 		}
 		return nil
-	}})
+	}
+	s := newReplica(soloist.Job{Name: "import", Schedule: "@daily", Do: do})
 	for _, request := range []string{"monday", "tuesday"} {
 		if _, err := s.RunNow(context.Background(), "import", request); err != nil {
 			fmt.Println(err)
@@ -277,20 +284,28 @@ func newReplica(jobs ...soloist.Job) *soloist.Scheduler {
 	return &soloist.Scheduler{Jobs: jobs, Store: newStore(), Logger: slog.New(slog.DiscardHandler)}
 }
 
+// newNightly returns the only replica of some jobs that are due at two.
+func newNightly(now func() time.Time, jobs ...soloist.Job) *soloist.Scheduler {
+	s := newReplica(jobs...)
+	s.Store, s.Now = &local.Memory{Now: hurried(now)}, now
+	return s
+}
+
 // newStore returns an empty store.
 func newStore() *local.Memory { return &local.Memory{Now: hurried(time.Now)} }
 
 // newClock returns a clock that shows a minute before two, and goes on by forward.
 func newClock() (now func() time.Time, forward func(time.Duration)) {
 	at := time.Date(2026, 11, 21, 1, 59, 0, 0, time.UTC)
-	return hurried(func() time.Time { return at }), func(d time.Duration) { at = at.Add(d) }
+	return func() time.Time { return at }, func(d time.Duration) { at = at.Add(d) }
 }
 
-// hurried has each of the first looks at a clock show more than a second later than the one before. A new job runs for
-// the first time once the store's clock shows a later second; here it need not be waited for.
+// hurried has each of the first looks at a clock show more than a second later than the one before. A
+// new job runs for the first time once the store's clock shows a later second: no example waits for it.
 func hurried(now func() time.Time) func() time.Time {
+	const step, most = 1010 * time.Millisecond, 25
 	var looks atomic.Int64
-	return func() time.Time { return now().Add(time.Duration(min(looks.Add(1), 25)) * 1010 * time.Millisecond) }
+	return func() time.Time { return now().Add(time.Duration(min(looks.Add(1), most)) * step) }
 }
 
 // nothing is the function of a job that has nothing to do.
@@ -304,12 +319,15 @@ func ExampleScheduler_StepDown() {
 	s := &soloist.Scheduler{
 		Store:  newStore(),
 		Logger: slog.New(slog.DiscardHandler),
-		Singletons: []soloist.Singleton{{Name: "feed", Do: func(ctx context.Context, run *soloist.Run) error {
-			leads <- struct{}{}
-			<-ctx.Done()
-			fmt.Println("the run ends:", errors.Is(context.Cause(ctx), soloist.ErrStopped))
-			return context.Cause(ctx)
-		}}},
+		Singletons: []soloist.Singleton{{
+			Name: "feed",
+			Do: func(ctx context.Context, run *soloist.Run) error {
+				leads <- struct{}{}
+				<-ctx.Done()
+				fmt.Println("the run ends:", errors.Is(context.Cause(ctx), soloist.ErrStopped))
+				return context.Cause(ctx)
+			},
+		}},
 	}
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
@@ -340,9 +358,12 @@ func ExampleScheduler_groups() {
 		return nil
 	}
 	now, forward := newClock()
-	s := &soloist.Scheduler{Store: &local.Memory{Now: now}, Now: now, Logger: slog.New(slog.DiscardHandler), Groups: map[string]int{"imports": 2}}
+	s := newNightly(now)
+	s.Groups = map[string]int{"imports": 2}
 	for i := range 4 {
-		s.Jobs = append(s.Jobs, soloist.Job{Name: fmt.Sprintf("import-%d", i), Schedule: "0 2 * * *", Group: "imports", Do: load})
+		name := fmt.Sprintf("import-%d", i)
+		job := soloist.Job{Name: name, Schedule: "0 2 * * *", Group: "imports", Do: load}
+		s.Jobs = append(s.Jobs, job)
 	}
 	for range 2 { // the jobs are new in the first call
 		if _, err := s.RunDue(context.Background(), soloist.Wake{}); err != nil {
@@ -371,7 +392,8 @@ func ExampleLock() {
 		return nil
 	}
 	err := a.Do(context.Background(), func(ctx context.Context, run *soloist.Run) error {
-		fmt.Println("b finds it held:", errors.Is(b.TryDo(context.Background(), write), soloist.ErrHeld))
+		err := b.TryDo(context.Background(), write)
+		fmt.Println("b finds it held:", errors.Is(err, soloist.ErrHeld))
 		return write(ctx, run)
 	})
 	fmt.Println("a:", err)
@@ -451,23 +473,16 @@ func ExampleLock_slots() {
 func ExampleJob_shards() {
 	customers := []string{"Ada", "Bob", "Cleo", "Dan", "Eve", "Finn"}
 	var bills [4][]string
-	now, forward := newClock()
-	s := &soloist.Scheduler{
-		Store:  &local.Memory{Now: now},
-		Now:    now,
-		Logger: slog.New(slog.DiscardHandler),
-		Jobs: []soloist.Job{{
-			Name: "billing", Schedule: "0 2 * * *", Shards: 4,
-			Do: func(_ context.Context, run *soloist.Run) error {
-				for id, name := range customers {
-					if id%run.Shards == run.Shard {
-						bills[run.Shard] = append(bills[run.Shard], name)
-					}
-				}
-				return nil
-			},
-		}},
+	do := func(_ context.Context, run *soloist.Run) error {
+		for id, name := range customers {
+			if id%run.Shards == run.Shard {
+				bills[run.Shard] = append(bills[run.Shard], name)
+			}
+		}
+		return nil
 	}
+	now, forward := newClock()
+	s := newNightly(now, soloist.Job{Name: "billing", Schedule: "0 2 * * *", Shards: 4, Do: do})
 	if _, err := s.RunDue(context.Background(), soloist.Wake{}); err != nil { // the job is new
 		fmt.Println(err)
 	}
@@ -487,19 +502,21 @@ func ExampleJob_shards() {
 
 // Wages are paid on the last business day before a weekend or a holiday.
 func ExampleShift() {
-	pay := soloist.Job{Name: "pay", Schedule: "0 6 25 * *", Days: soloist.Days{Shift: soloist.ShiftPrevious,
-		Except: []soloist.Calendar{calendar.Weekends(), calendar.Fields("* * 25,26 12 *")}},
-		Do: func(context.Context, *soloist.Run) error { return nil }}
-	s := soloist.Scheduler{Jobs: []soloist.Job{pay}, Store: &local.Memory{}}
+	days := soloist.Days{
+		Except: []soloist.Calendar{calendar.Weekends(), calendar.Fields("* * 25,26 12 *")},
+		Shift:  soloist.ShiftPrevious,
+	}
+	now, _ := newClock()
+	s := newNightly(now, soloist.Job{Name: "pay", Schedule: "0 6 25 * *", Days: days, Do: nothing})
 	st, err := s.StatusOf(context.Background(), "pay")
-	fmt.Println(st.Schedule, err)
-	// Output: at 06:00 on day 25 of the month, UTC, except on days of * * 25,26 12 * or weekends, else on the last day before that is not excluded <nil>
+	fmt.Println(st.Next, err)
+	// Output: 2026-11-25 06:00:00 +0000 UTC <nil>
 }
 
-// A run knows its name, which serves as an idempotency key, and how long it may go on for certain. Before an effect
-// that must not come from a run which has lost its lease, it asks the store.
+// A run knows its name, which serves as an idempotency key, and how long it may go on for certain.
+// Before an effect that must not come from a run which has lost its lease, it asks the store.
 func ExampleRun() {
-	s := newReplica(soloist.Job{Name: "wages", Schedule: "@daily", Do: func(ctx context.Context, run *soloist.Run) error {
+	do := func(ctx context.Context, run *soloist.Run) error {
 		if run.Remaining() < 10*time.Second {
 			return errors.New("too little time for a payment")
 		}
@@ -508,7 +525,8 @@ func ExampleRun() {
 		}
 		fmt.Println("pays under the key", run.ID())
 		return nil
-	}})
+	}
+	s := newReplica(soloist.Job{Name: "wages", Schedule: "@daily", Do: do})
 	outcome, err := s.RunNow(context.Background(), "wages", "november")
 	fmt.Println(outcome.Status, err)
 	// Output:
@@ -518,7 +536,7 @@ func ExampleRun() {
 
 // A run that is done with its checkpoint removes it, so that the next tick starts over.
 func ExampleRun_Clear() {
-	s := newReplica(soloist.Job{Name: "import", Schedule: "@daily", Do: func(ctx context.Context, run *soloist.Run) error {
+	do := func(ctx context.Context, run *soloist.Run) error {
 		page := 0
 		if err := run.Load(ctx, &page); err != nil {
 			return err
@@ -531,7 +549,8 @@ func ExampleRun_Clear() {
 			}
 		}
 		return run.Clear(ctx)
-	}})
+	}
+	s := newReplica(soloist.Job{Name: "import", Schedule: "@daily", Do: do})
 	for _, request := range []string{"monday", "tuesday"} {
 		if _, err := s.RunNow(context.Background(), "import", request); err != nil {
 			fmt.Println(err)
@@ -552,7 +571,10 @@ func ExampleRun_Lock() {
 			return nil
 		})
 	}
-	s := newReplica(soloist.Job{Name: "orders", Schedule: "@daily", Do: write}, soloist.Job{Name: "refunds", Schedule: "@daily", Do: write})
+	s := newReplica(
+		soloist.Job{Name: "orders", Schedule: "@daily", Do: write},
+		soloist.Job{Name: "refunds", Schedule: "@daily", Do: write},
+	)
 	for _, job := range []string{"orders", "refunds"} {
 		if _, err := s.RunNow(context.Background(), job, "by-ann"); err != nil {
 			fmt.Println(err)
@@ -566,11 +588,11 @@ func ExampleRun_Lock() {
 // Code beside the jobs, such as a handler of HTTP requests, takes a lock of the same store and app.
 func ExampleScheduler_Lock() {
 	s := newReplica(soloist.Job{Name: "report", Schedule: "@daily", Do: nothing})
-	err := s.Lock("tenant-42").TryDo(context.Background(), func(_ context.Context, run *soloist.Run) error {
+	work := func(_ context.Context, run *soloist.Run) error {
 		fmt.Println("works for", run.Job)
 		return nil
-	})
-	fmt.Println(err)
+	}
+	fmt.Println(s.Lock("tenant-42").TryDo(context.Background(), work))
 	// Output:
 	// works for tenant-42
 	// <nil>
@@ -584,18 +606,23 @@ func ExampleLock_Validate() {
 }
 
 func ExampleOnce_Validate() {
-	o := soloist.Once{Name: "migrate", Store: newStore(), Do: nothing}
+	o := soloist.Once{Name: "migrate", Key: "v2.1.0", Store: newStore()}
 	fmt.Println(o.Validate())
-	// Output: once "migrate": Key is "": it is empty: allowed is text of 1 to 200 bytes, such as the version of a build
+	// Output: once "migrate": Do is nil: allowed is a function
 }
 
-// A migration that a program does itself gets what it lacks from the scheduler: store, app, replica and log.
+// A migration that a program does itself gets what it lacks from the scheduler: store, app, replica and
+// log.
 func ExampleScheduler_Bind() {
 	s := newReplica(soloist.Job{Name: "report", Schedule: "@daily", Do: nothing})
-	migration := &soloist.Once{Name: "migrate", Key: "v2.1.0", Do: func(_ context.Context, run *soloist.Run) error {
-		fmt.Println("does", run.ID())
-		return nil
-	}}
+	migration := &soloist.Once{
+		Name: "migrate",
+		Key:  "v2.1.0",
+		Do: func(_ context.Context, run *soloist.Run) error {
+			fmt.Println("does", run.ID())
+			return nil
+		},
+	}
 	s.Bind(migration)
 	fmt.Println(migration.Run(context.Background()))
 	fmt.Println(migration.Run(context.Background())) // done already
@@ -608,21 +635,27 @@ func ExampleScheduler_Bind() {
 // A probe asks the scheduler how it is, which costs no call to the store.
 func ExampleScheduler_Health() {
 	var s *soloist.Scheduler
-	s = newReplica(soloist.Job{Name: "report", Schedule: "@daily", Do: func(context.Context, *soloist.Run) error {
+	do := func(context.Context, *soloist.Run) error {
 		h := s.Health()
-		fmt.Println("runs", h.Running, "- restart:", len(h.Stuck)+len(h.Overrun) > 0, "- storage:", h.Storage)
+		fmt.Println("runs", h.Running)
+		fmt.Println("restart:", len(h.Stuck)+len(h.Overrun) > 0)
+		fmt.Println("storage:", h.Storage)
 		return nil
-	}})
+	}
+	s = newReplica(soloist.Job{Name: "report", Schedule: "@daily", Do: do})
 	if _, err := s.RunNow(context.Background(), "report", "by-ann"); err != nil {
 		fmt.Println(err)
 	}
-	// Output: runs [report] - restart: false - storage: <nil>
+	// Output:
+	// runs [report]
+	// restart: false
+	// storage: <nil>
 }
 
 // A platform that stops idle replicas asks when one is wanted next.
 func ExampleScheduler_NextDue() {
 	now, _ := newClock()
-	s := &soloist.Scheduler{Store: &local.Memory{Now: now}, Now: now, Jobs: []soloist.Job{{Name: "report", Schedule: "0 2 * * *", Do: nothing}}}
+	s := newNightly(now, soloist.Job{Name: "report", Schedule: "0 2 * * *", Do: nothing})
 	fmt.Println(s.NextDue(context.Background()))
 	// Output: 2026-11-21 02:00:00 +0000 UTC <nil>
 }
@@ -631,25 +664,24 @@ func ExampleScheduler_NextDue() {
 func ExampleScheduler_Order() {
 	s := newReplica(soloist.Job{Name: "report", Schedule: "@daily", Do: nothing})
 	ctx := context.Background()
-	_, err := s.Order(ctx, soloist.Order{Kind: soloist.OrderPause, Job: "report", By: "ann", Reason: "the printer is broken"})
-	if err != nil {
+	pause := soloist.Order{Kind: soloist.OrderPause, Job: "report", By: "ann", Reason: "no paper"}
+	if _, err := s.Order(ctx, pause); err != nil {
 		fmt.Println(err)
 	}
 	orders, err := s.Orders(ctx)
 	for _, o := range orders {
-		fmt.Println(o.Kind, o.Job, "by", o.By, "because", o.Reason)
+		fmt.Println(o.Kind, o.Job, "by", o.By, "-", o.Reason)
 	}
 	fmt.Println(err)
 	// Output:
-	// pause report by ann because the printer is broken
+	// pause report by ann - no paper
 	// <nil>
 }
 
 // No replica was up for three nights. The plan of a backfill shows which ticks would be run again.
 func ExampleScheduler_PlanBackfill() {
 	now, forward := newClock()
-	s := &soloist.Scheduler{Store: &local.Memory{Now: now}, Now: now, Logger: slog.New(slog.DiscardHandler),
-		Jobs: []soloist.Job{{Name: "report", Schedule: "0 2 * * *", Do: nothing}}}
+	s := newNightly(now, soloist.Job{Name: "report", Schedule: "0 2 * * *", Do: nothing})
 	ctx := context.Background()
 	for range 2 {
 		if _, err := s.RunDue(ctx, soloist.Wake{}); err != nil {
@@ -658,16 +690,20 @@ func ExampleScheduler_PlanBackfill() {
 		forward(72*time.Hour + 2*time.Minute)
 	}
 	plan, err := s.PlanBackfill(ctx, "report", soloist.Backfill{From: now().AddDate(0, 0, -7)})
-	fmt.Println(plan.Ticks, "ticks, from", plan.First.Format(time.DateTime), "to", plan.Last.Format(time.DateTime), err)
-	// Output: 3 ticks, from 2026-11-21 02:00:00 to 2026-11-23 02:00:00 <nil>
+	fmt.Println(plan.Ticks, "ticks", err)
+	fmt.Println(plan.First, "to", plan.Last)
+	// Output:
+	// 3 ticks <nil>
+	// 2026-11-21 02:00:00 +0000 UTC to 2026-11-23 02:00:00 +0000 UTC
 }
 
 // A request runs once, however often it is made.
 func ExampleScheduler_RunNow() {
-	s := newReplica(soloist.Job{Name: "report", Schedule: "@daily", Do: func(_ context.Context, run *soloist.Run) error {
+	do := func(_ context.Context, run *soloist.Run) error {
 		fmt.Println("runs", run.ID())
 		return nil
-	}})
+	}
+	s := newReplica(soloist.Job{Name: "report", Schedule: "@daily", Do: do})
 	for range 2 { // the second call returns the outcome of the first
 		outcome, err := s.RunNow(context.Background(), "report", "ticket-17")
 		fmt.Println(outcome.Status, err)
@@ -680,7 +716,10 @@ func ExampleScheduler_RunNow() {
 
 // Status reads the store, so each replica answers the same.
 func ExampleScheduler_Status() {
-	s := newReplica(soloist.Job{Name: "report", Schedule: "0 2 * * *", Do: nothing}, soloist.Job{Name: "prune", Schedule: "@weekly", Do: nothing})
+	s := newReplica(
+		soloist.Job{Name: "report", Schedule: "0 2 * * *", Do: nothing},
+		soloist.Job{Name: "prune", Schedule: "@weekly", Do: nothing},
+	)
 	ctx := context.Background()
 	if _, err := s.RunNow(ctx, "report", "by-ann"); err != nil {
 		fmt.Println(err)
@@ -701,18 +740,17 @@ func ExampleScheduler_Status() {
 
 // A client holds the lease of a job and does nothing. An operator ends the lease.
 func ExampleScheduler_Unlock() {
-	store := newStore()
-	s := &soloist.Scheduler{Store: store, Logger: slog.New(slog.DiscardHandler),
-		Jobs: []soloist.Job{{Name: "report", Schedule: "@daily", Do: nothing}}}
+	s := newReplica(soloist.Job{Name: "report", Schedule: "@daily", Do: nothing})
 	ctx := context.Background()
 	if _, err := s.RunDue(ctx, soloist.Wake{}); err != nil { // the job is new
 		fmt.Println(err)
 	}
-	entry, err := store.Read(ctx, "soloist/report")
+	entry, err := s.Store.Read(ctx, "soloist/report")
 	if err != nil {
 		fmt.Println(err)
 	}
-	if _, err := store.Lease("soloist/report", "0b5c3a52-1c8e-4d0f-9a55-2f6f0d1f7c11").Acquire(ctx, time.Minute, entry.ETag); err != nil {
+	client := s.Store.Lease("soloist/report", "0b5c3a52-1c8e-4d0f-9a55-2f6f0d1f7c11")
+	if _, err := client.Acquire(ctx, time.Minute, entry.ETag); err != nil {
 		fmt.Println(err)
 	}
 	st, _ := s.StatusOf(ctx, "report")
@@ -739,7 +777,7 @@ func ExampleShardNames() {
 // are the names of their entries.
 func ExampleSweep() {
 	now, forward := newClock()
-	store := &local.Memory{Now: now}
+	store := &local.Memory{Now: hurried(now)}
 	for _, tenant := range []string{"tenant-1", "tenant-2"} {
 		l := soloist.Lock{Name: tenant, Store: store, Logger: slog.New(slog.DiscardHandler)}
 		if err := l.Do(context.Background(), nothing); err != nil {
@@ -751,16 +789,21 @@ func ExampleSweep() {
 	// Output: [0-lock-tenant-1] <nil>
 }
 
-// A failure is tried again when the service has asked for it, and no more once another try makes no sense.
+// A failure is tried again when the service has asked for it, and no more once another try makes no
+// sense.
 func ExampleRetryAfter() {
-	s := newReplica(soloist.Job{Name: "export", Schedule: "@daily", Retry: soloist.Retry{MaxTries: 5, Backoff: time.Millisecond},
+	s := newReplica(soloist.Job{
+		Name:     "export",
+		Schedule: "@daily",
+		Retry:    soloist.Retry{MaxTries: 5, Backoff: time.Millisecond},
 		Do: func(_ context.Context, run *soloist.Run) error {
 			fmt.Println("try", run.Try)
 			if run.Try == 1 {
 				return soloist.RetryAfter(errors.New("too many requests"), 2*time.Millisecond)
 			}
 			return soloist.Permanent(errors.New("the account is closed"))
-		}})
+		},
+	})
 	outcome, err := s.RunNow(context.Background(), "export", "by-ann")
 	fmt.Println(outcome.Status, outcome.Reason, err)
 	// Output:
@@ -770,9 +813,10 @@ func ExampleRetryAfter() {
 }
 
 func ExampleSkip() {
-	s := newReplica(soloist.Job{Name: "export", Schedule: "@daily", Do: func(context.Context, *soloist.Run) error {
+	do := func(context.Context, *soloist.Run) error {
 		return soloist.Skip("there are no new orders")
-	}})
+	}
+	s := newReplica(soloist.Job{Name: "export", Schedule: "@daily", Do: do})
 	outcome, err := s.RunNow(context.Background(), "export", "by-ann")
 	fmt.Println(outcome.Status, outcome.Reason, err)
 	// Output: skipped there are no new orders <nil>

@@ -21,12 +21,13 @@ import (
 
 // A Calendar is a set of days. Implement it for days that no function of this package gives.
 type Calendar interface {
-	// Name names the calendar to people: in `next`, and in the definition of the job, so it must be the same on each
-	// replica. It has 1 to 100 printable ASCII characters.
+	// Name names the calendar to people: in `next`, and in the definition of the job, so it must be
+	// the same on each replica. It has 1 to 100 printable ASCII characters.
 	Name() string
 
-	// Contains reports whether a day is one of the calendar's. The answer must follow from the day alone, and it has to
-	// come at once: a calendar that panics, or that takes longer than ten seconds for all days, is an error.
+	// Contains reports whether a day is one of the calendar's. The answer must follow from the day
+	// alone, and it has to come at once: a calendar that panics, or that takes longer than ten
+	// seconds for all days, is an error.
 	Contains(day Day) bool
 }
 

@@ -11,8 +11,10 @@ import (
 func ExampleEvent() {
 	tick := time.Date(2026, 11, 21, 2, 0, 0, 0, time.UTC)
 	events := make(chan event.Event, 2) // those of a Scheduler: its Events sends them here
-	events <- event.Event{Kind: event.Started, Job: "report", Time: tick.Add(3 * time.Second), Run: event.Run{Tick: tick}}
-	events <- event.Event{Kind: event.Ended, Job: "report", Outcome: event.Outcome{Tick: tick, Status: event.Failed, Reason: "no answer"}}
+	run := event.Run{Tick: tick}
+	outcome := event.Outcome{Tick: tick, Status: event.Failed, Reason: "no answer"}
+	events <- event.Event{Kind: event.Started, Job: "report", Time: tick.Add(3 * time.Second), Run: run}
+	events <- event.Event{Kind: event.Ended, Job: "report", Run: run, Outcome: outcome}
 	close(events)
 	for e := range events {
 		switch e.Kind {

@@ -9,7 +9,8 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// What a Scheduler does with an entry: create it, acquire its lease, write the record under the lease, release it.
+// What a Scheduler does with an entry: create it, acquire its lease, write the record under the lease,
+// release it.
 func ExampleStore() {
 	ctx := context.Background()
 	var s store.Store = &local.Memory{}
@@ -42,11 +43,10 @@ func ExampleStore() {
 }
 
 func ExampleLeaseState_Live() {
-	for _, s := range []store.LeaseState{store.Available, store.Leased, store.Expired, store.Breaking, store.Broken} {
+	for _, s := range []store.LeaseState{store.Leased, store.Expired, store.Breaking, store.Broken} {
 		fmt.Println(s, s.Live())
 	}
 	// Output:
-	// available false
 	// leased true
 	// expired false
 	// breaking true

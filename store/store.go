@@ -243,7 +243,7 @@ const (
 	Leased    LeaseState = "leased"
 	Expired   LeaseState = "expired"  // expired; its last id may still renew it
 	Breaking  LeaseState = "breaking" // an operator broke it; its holder has it until its time is up
-	Broken    LeaseState = "broken"   // an operator ended it, perhaps before its time, so its holder may still trust it
+	Broken    LeaseState = "broken"   // an operator ended it; its holder may still trust it
 )
 
 // Live reports whether the lease has a holder.
@@ -275,7 +275,8 @@ var (
 	ErrLost    = errors.New("the lease is lost")
 
 	// ErrTooLarge is returned by [Checkpointer.Load] and [Documenter.ReadDocument] only.
-	ErrTooLarge = fmt.Errorf("the checkpoint or document is larger than %d bytes: something other than this program wrote it", MaxCheckpoint)
+	ErrTooLarge = fmt.Errorf("the checkpoint or document is larger than %d bytes: "+
+		"something other than this program wrote it", MaxCheckpoint)
 
 	// ErrUnchanged is returned by [Documenter.ReadDocument] only.
 	ErrUnchanged = errors.New("the document has not changed")

@@ -22,7 +22,8 @@ END:VEVENT
 END:VCALENDAR
 `
 
-// The event lasts from 24 to 26 December of each year: the end of an iCalendar event is the day after it.
+// The event lasts from 24 to 26 December of each year: the end of an iCalendar event is the day
+// after it.
 func ExampleParse() {
 	c := ical.Parse("closed", []byte(closed))
 	for _, d := range []int{23, 24, 26, 27} {

@@ -6,7 +6,8 @@ import (
 	"github.com/soloist-go/soloist/host/azure"
 )
 
-// A container of an account, by the identity of the machine or of the developer. No request is sent yet.
+// A container of an account, by the identity of the machine or of the developer. No request is sent
+// yet.
 func ExampleOpen() {
 	s, err := azure.Open(azure.Config{AccountName: "orders", Container: "jobs"})
 	if err != nil {

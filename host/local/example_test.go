@@ -11,8 +11,11 @@ import (
 
 // A test of a program needs no storage: a Memory is empty, and is gone after the test.
 func ExampleMemory() {
-	s := &soloist.Scheduler{Store: &local.Memory{}, Jobs: []soloist.Job{{Name: "report", Schedule: "@daily",
-		Do: func(context.Context, *soloist.Run) error { return nil }}}}
+	do := func(context.Context, *soloist.Run) error { return nil }
+	s := &soloist.Scheduler{
+		Store: &local.Memory{},
+		Jobs:  []soloist.Job{{Name: "report", Schedule: "@daily", Do: do}},
+	}
 	fmt.Println(s.Validate())
 	// Output: <nil>
 }

@@ -1,6 +1,8 @@
-// Package local keeps the entries of a scheduler on one machine: [Memory] in
-// one process, for tests and single replicas; [Dir] in a directory that several
-// processes share, the default when there is no storage service.
+// Package local keeps the entries of a scheduler on one machine, in memory or in
+// a directory.
+//
+// [Memory] is for one process: a test, or a single replica. [Dir] is a directory
+// that several processes share, the default when there is no storage service.
 //
 // Both keep the lease rules of Azure blobs, so that what works here works
 // there: the same states, the same outcome of each call in each state. Their

@@ -1,6 +1,8 @@
-// Package storetest checks whether a [store.Store] keeps its contract: the
-// outcome of every call in every state of a lease, ETags, expiry, late and
-// repeated calls, checkpoints, documents, listings, logs, and who wins when many want the same.
+// Package storetest checks whether a store keeps the contract of package store.
+//
+// That is the outcome of every call in every state of a lease, ETags, expiry, late
+// and repeated calls, checkpoints, documents, listings, logs, and who wins when
+// many want the same.
 //
 // A store's own test is a few lines:
 //
