@@ -75,13 +75,13 @@ func ExampleScheduler_events() {
 	// report failed the printer is out of paper
 }
 
+// Validate shows all mistakes at once, before anything runs.
 func ExampleScheduler_Validate() {
-	s := &soloist.Scheduler{
-		Store: &local.Memory{},
-		Jobs:  []soloist.Job{{Name: "report", Schedule: "61 * * * *", Timeout: -time.Second}},
-	}
-	fmt.Println(s.Validate() != nil)
-	// Output: true
+	s := newReplica(soloist.Job{Name: "report", Schedule: "61 * * * *", Timeout: -time.Second, Do: nothing})
+	fmt.Println(s.Validate())
+	// Output:
+	// job "report": Schedule is "61 * * * *": byte 0, minute field: 61 is out of range, want 0-59
+	// Timeout is -1s: allowed is zero, or 1ms or more
 }
 
 func ExampleScheduler_RunDue() {
@@ -598,7 +598,6 @@ func ExampleScheduler_Lock() {
 	// <nil>
 }
 
-// Validate shows all mistakes at once, before anything runs.
 func ExampleLock_Validate() {
 	l := soloist.Lock{Name: "tenant-42", Store: newStore(), Slots: 200}
 	fmt.Println(l.Validate())

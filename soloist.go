@@ -4,8 +4,8 @@
 // all. A [Singleton] runs all the time, on one replica at a time. The lock
 // is a lease in a [store.Store], as a blob on Azure has one.
 //
-// Most programs call host.Main of package host, which adds the command line,
-// settings, storage, logs and HTTP:
+// Most programs call [host.Main], which adds the command line, settings, storage,
+// logs and HTTP:
 //
 //	func main() {
 //		host.Main(soloist.Job{Name: "report", Schedule: "@hourly", Do: report})
@@ -65,6 +65,8 @@
 //     wall clock is fast may start it early, until the service's clock proves the
 //     time wrong: by a second, since the service's dates have whole seconds, and by
 //     the time that one request takes to reach the service.
+//
+// [host.Main]: https://pkg.go.dev/github.com/soloist-go/soloist/host#Main
 package soloist
 
 import (

@@ -1,13 +1,16 @@
 // Package event defines what a Scheduler reports about the work of its replica, as it happens. Logs,
 // metrics, traces and alerts are made from these events alone.
 //
-// A program receives them with the field Events of its Scheduler. The page docs/events.md has a table
-// of the kinds and what each one carries.
+// A program receives them with [Scheduler.Events]. The page [docs/events.md] has a table of the kinds
+// and what each one carries.
 //
 // An outcome is reported once, by the replica that wrote it, and only after the store has
 // confirmed the write: see [Ended] and [Settled]. Events are not stored, and those that a
 // receiver is too slow for are dropped and counted: see [Dropped]. What has to be complete
 // reads the record.
+//
+// [Scheduler.Events]: https://pkg.go.dev/github.com/soloist-go/soloist#Scheduler.Events
+// [docs/events.md]: https://github.com/soloist-go/soloist/blob/main/docs/events.md
 package event
 
 import "time"

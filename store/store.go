@@ -1,5 +1,10 @@
 // Package store is the contract between Soloist and the storage that keeps its leases and
-// records. A program can bring a [Store] of its own; host/storetest checks it.
+// records. A program can bring a [Store] of its own: package [host/storetest] tests it, and
+// package [examples/sqlstore] is one to be copied. What a store can do beyond a Store is an
+// interface of its own, such as [Lister]; the rest works without.
+//
+// [host/storetest]: https://pkg.go.dev/github.com/soloist-go/soloist/host/storetest
+// [examples/sqlstore]: https://pkg.go.dev/github.com/soloist-go/soloist/examples/sqlstore
 package store
 
 import (

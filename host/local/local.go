@@ -19,11 +19,13 @@
 //
 // At most 65 machines may share a Dir: more of them do not free a dead one's lease.
 //
-// What is not promised: a Dir on a network file system, whose links and renames
-// differ; where the system does not report the time since it started, a Dir that
-// two machines share, and a lease of a Dir that lasts its whole length while the
-// machine's clock is put forward (put back, it lasts its length again from the
-// next call on).
+// # What is not promised
+//
+//   - A Dir on a network file system, whose links and renames differ.
+//   - Where the system does not report the time since it started: a Dir that two
+//     machines share, and a lease of a Dir that lasts its whole length while the
+//     machine's clock is put forward. If it is put back, the lease lasts its length
+//     again from the next call on.
 package local
 
 import (
