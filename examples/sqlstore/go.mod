@@ -5,7 +5,6 @@ go 1.26.0
 replace github.com/soloist-go/soloist => ../..
 
 require (
-	github.com/lib/pq v1.12.3
 	github.com/soloist-go/soloist v0.0.0
 	modernc.org/sqlite v1.60.1
 )

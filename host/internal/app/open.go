@@ -25,8 +25,8 @@ func Open(c Config) (*App, error) {
 	pings, mistakes := override(a.Scheduler.Jobs)
 	a.Pings, errs = pings, append(errs, mistakes...)
 	a.catalog, a.work = catalogOf(a.Scheduler), sync.OnceValue(a.define)
-	errs = append(errs, a.open(c.Store))
-	errs = append(errs, a.setLease(), a.checkAlerts())
+	errs = append(errs, a.open(c.Store, c.OpenStore))
+	errs = append(errs, a.setLease(), checkAlerts(a.Scheduler.Store, a.Settings.AlertWebhook))
 	a.unknown = unknown(a.Jobs())
 	a.Strange = slices.Concat(a.unknown, a.Settings.idle(), idleZone(a.Scheduler.Jobs))
 	a.SetLog(newLog(c, &a.Settings, a.Settings.Secrets(a.Pings)))
@@ -37,7 +37,7 @@ func Open(c Config) (*App, error) {
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
 	a.Scheduler.Alone = a.alone
 	if c.Serves || c.Runs {
-		errs = append(errs, a.measure())
+		a.measure(c.Export)
 	}
 	return a, errors.Join(errs...)
 }
@@ -68,17 +68,18 @@ func sort(work []soloist.Work, s *soloist.Scheduler) (errs []error) {
 
 // open opens the store, unless one is given. Where that fails, one in memory
 // stands in, so that the rest can be checked.
-func (a *App) open(given store.Store) error {
+func (a *App) open(given store.Store, others func(url string) (store.Store, error)) error {
 	s := storage{Store: given}
 	if given != nil {
 		s.name = describe(given)
 	} else {
 		var err error
-		if s, err = a.Settings.storage(); err != nil {
+		if s, err = a.Settings.storage(others); err != nil {
 			a.Store = &local.Memory{}
 			a.Scheduler.Store = a.Store
 			return err
 		}
+		a.opened = true
 	}
 	a.Logs, _ = s.Store.(store.Appender)
 	a.Store, a.Scheduler.Store, a.Place = s.Store, s.Store, format.Line(s.name)
@@ -86,6 +87,24 @@ func (a *App) open(given store.Store) error {
 		a.Notes = append(a.Notes, s.note)
 	}
 	return nil
+}
+
+// closeTime is how long a command waits for a store to close.
+const closeTime = time.Second
+
+// CloseStore closes the store that was opened here, if it can be closed. A call that still waits for a server does not keep the
+// program from its end.
+func (a *App) CloseStore() {
+	s, ok := a.Store.(interface{ Close() })
+	if !ok || !a.opened {
+		return
+	}
+	closed := make(chan struct{})
+	go func() { s.Close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(closeTime):
+	}
 }
 
 func describe(s store.Store) string {
@@ -96,18 +115,16 @@ func describe(s store.Store) string {
 }
 
 // measure makes metrics and traces of what the scheduler does, and passes its events on to the listeners.
-func (a *App) measure() (err error) {
-	if a.Telemetry, err = telemetry.Open(a.Scheduler, Version(), a.Log); err == nil {
-		a.Logs = a.Telemetry.Logs(a.Logs)
-		a.Listen(a.Scheduler.Events) // which are the telemetry's by now
-		a.Scheduler.Events = a.listeners.tell
-	}
-	return err
+func (a *App) measure(export telemetry.Exporter) {
+	a.Telemetry = telemetry.Open(a.Scheduler, Version(), a.Log, export)
+	a.Logs = a.Telemetry.Logs(a.Logs)
+	a.Listen(a.Scheduler.Events) // which are the telemetry's by now
+	a.Scheduler.Events = a.listeners.tell
 }
 
 // checkAlerts refuses alerts over a store in which the replicas cannot agree on them.
-func (a *App) checkAlerts() error {
-	if _, ok := a.Scheduler.Store.(store.Documenter); !ok && a.Settings.AlertWebhook != "" {
+func checkAlerts(s store.Store, webhook string) error {
+	if _, ok := s.(store.Documenter); !ok && webhook != "" {
 		return errors.New("SOLOIST_ALERT_WEBHOOK is set, and the store of this program keeps no documents, by which the replicas agree on who sends a message: unset it, or implement store.Documenter")
 	}
 	return nil
