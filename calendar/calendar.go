@@ -1,5 +1,5 @@
-// Package calendar names the days on which the ticks of a job do not exist, or on which alone they do:
-// see [soloist.Days].
+// Package calendar names the days on which the ticks of a job do not exist, or on which alone they do.
+// See [soloist.Days].
 //
 //	Days: soloist.Days{Except: []soloist.Calendar{
 //		calendar.Weekends(), calendar.Dates("closed", "2026-12-24..2026-12-26", "2027-05-01")}}

@@ -71,8 +71,8 @@ var (
 	_ store.Remover = (*Store)(nil)
 )
 
-// OpenURL opens the store of a URL, in the schema soloist: see [host.Program.OpenStore]. The parameters soloist_schema
-// and soloist_prefix of the URL name another schema and a prefix.
+// OpenURL opens the store of a URL, in the schema soloist, as OpenStore of a [github.com/soloist-go/soloist/host.Program].
+// The parameters soloist_schema and soloist_prefix of the URL name another schema and a prefix.
 func OpenURL(url string) (store.Store, error) { return Open(Config{URL: url}) }
 
 // Open checks the configuration and returns the store. It does not connect.
