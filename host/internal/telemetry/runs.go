@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"strings"
 	"sync"
 	"time"
 
@@ -93,7 +94,7 @@ func (t *traces) called(ctx context.Context, s *session, c call) {
 	case len(s.calls) < maxCalls:
 		s.calls = append(s.calls, c)
 	}
-	if s != nil && c.op == "acquire" && c.result == "ok" {
+	if s != nil && strings.HasPrefix(c.op, "acquire") && c.result == "ok" {
 		t.sessions[s.job] = s
 	}
 }
