@@ -68,6 +68,9 @@ func (h *hold) atOnce(a plan.Action) (claim plan.Claim, late plan.Lateness, ok b
 		rec.MayRun() || plan.MayBeCancelled(rec) || h.ctx.Err() != nil || !h.client.Combines() {
 		return claim, late, false
 	}
+	if now := h.clock.Now(); now.Latest.Sub(now.Best) > vague {
+		return claim, late, false
+	}
 	v := h.decideBy()
 	if h.view.seen.HoldOff(v) > 0 || !h.hasTime(&v) {
 		return claim, late, false
@@ -79,6 +82,9 @@ func (h *hold) atOnce(a plan.Action) (claim plan.Claim, late plan.Lateness, ok b
 	late, err := h.sign(&claim, a.Lease)
 	return claim, late, err == nil
 }
+
+// vague is by how much a claim may say a later time than it was: without an answer for long the service's clock is less known.
+const vague = 250 * time.Millisecond
 
 // underLease does what is due under a lease that is being renewed. It returns
 // how long this replica then leaves the job alone. The deferred calls come in this
