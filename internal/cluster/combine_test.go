@@ -172,6 +172,75 @@ func TestRenewalsGoOnAfterCallThatReleasesNothing(t *testing.T) {
 	})
 }
 
+// The trust in a lease that was acquired together with a claim counts from the sending of that call.
+func TestTrustInAcquisitionWithClaim(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, _, _ := c.woken(work("* * * * *", 40*time.Second))
+		sent := time.Now()
+		r.meets(func(op string, apply func() error) error {
+			if op == "renew" {
+				return errNetwork
+			}
+			err := apply()
+			if op == acquiring {
+				time.Sleep(2 * time.Second)
+			}
+			return err
+		})
+		r.wake()
+		last := c.all()[1]
+		c.wrong(last.end.Sub(sent) > D-D/100-D/6, "it is trusted for %s", last.end.Sub(sent))
+	})
+}
+
+// A renewal that comes due while the lease is being released is not sent: it would look like a loss.
+func TestNoRenewalAfterReleaseWithOutcome(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, told, _ := c.woken(work("* * * * *", 4*time.Second))
+		r.meets(after(releasing, func() { time.Sleep(2 * time.Second) })).wake()
+		c.wrong(len(told.of("work", event.Lost)) > 0, "told %v", told.of("work", event.Lost))
+		c.wrong(r.tap.counts()["renew"] > 0, "it was renewed")
+	})
+}
+
+// The lease that was released with an outcome is not kept for the next tick, which has come nearer meanwhile.
+func TestReleasedLeaseIsNotKept(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		c.whole = true
+		r := c.replica("a", doing("* * * * *", func(ctx context.Context, run *soloist.Run) error {
+			return pause(ctx, time.Until(run.Tick.Add(58*time.Second-50*time.Millisecond)))
+		}))
+		told := r.tells()
+		c.launch(r.meets(after(releasing, func() { time.Sleep(100 * time.Millisecond) })))
+		time.Sleep(4*time.Minute + 30*time.Second)
+		c.wantRuns(4)
+		c.wantInTime(3 * time.Second)
+		bad := told.of("work", event.Lost, event.NotClaimed)
+		c.wrong(len(bad) > 0 || r.tap.counts()[releasing] < 3, "told %v", bad)
+	})
+}
+
+// A stop does not end an acquisition with a claim: the claim is taken back, and another replica runs the tick.
+func TestStopDuringAcquisitionWithClaim(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, told, _ := c.woken(work("* * * * *", time.Second))
+		ctx, stop := context.WithCancel(t.Context())
+		r.tap.after = func(ctx context.Context, op string) error {
+			if op != acquiring {
+				return nil
+			}
+			stop()
+			time.Sleep(100 * time.Millisecond)
+			return ctx.Err()
+		}
+		_, _ = r.RunDue(ctx, soloist.Wake{})
+		c.wrong(len(told.of("work", event.TakenBack)) != 1, "it was not taken back")
+		c.wantRuns(1)
+		c.replica("b", work("* * * * *", time.Second)).wake()
+		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+	})
+}
+
 // What has to be waited for under the lease is waited for.
 func TestNoClaimWithAcquisition(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
