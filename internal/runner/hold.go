@@ -34,13 +34,15 @@ type hold struct {
 	late  plan.Lateness // that it reports
 }
 
-// acquire acquires the lease, and writes in the same call what is decided already.
-func (h *hold) acquire(a plan.Action) (err error) {
+// acquired acquires the lease, and writes in the same call what is decided already. Do does what is due under it.
+func acquired(d *driver, a plan.Action) (s *lease.Session, do func() time.Duration, err error) {
+	h := &hold{driver: d}
+	do = func() time.Duration { return underLease(h) }
 	etag, rec := h.view.entry.ETag, &h.view.rec
-	claim, late, ok := h.atOnce(a)
+	claim, late, ok := atOnce(h, a)
 	if !ok {
 		h.session, err = lease.Hold(h.ctx, h.client, etag, rec, a.Lease, h.trouble, h.emitOfRun)
-		return err
+		return h.session, do, err
 	}
 	var written bool
 	h.session, written, err = lease.HoldWith(h.ctx, h.client, etag, rec, a.Lease, func(last *record.Record) { *last = claim.Record },
@@ -52,7 +54,7 @@ func (h *hold) acquire(a plan.Action) (err error) {
 		_ = h.claimed(&claim, late, err)
 		h.emitNotClaimed(&claim, err)
 	}
-	return err
+	return h.session, do, err
 }
 
 // atOnce returns the claim that can be written with the acquisition, over a store that combines them. The ETag guards it as it
@@ -62,7 +64,7 @@ func (h *hold) acquire(a plan.Action) (err error) {
 //
 // It returns false if there is something to wait for under the lease: a hold-off, a tick, the token of an entry's first claim, the
 // orders to cancel a run whose runner died, a slot of a group. And so it does for a manual run, whose caller takes a claim back.
-func (h *hold) atOnce(a plan.Action) (claim plan.Claim, late plan.Lateness, ok bool) {
+func atOnce(h *hold, a plan.Action) (claim plan.Claim, late plan.Lateness, ok bool) {
 	rec := &h.view.rec
 	if !h.ahead.IsZero() || a.Break || h.request != "" || h.job.Group != nil || rec.Run.Claimed.IsZero() ||
 		rec.MayRun() || plan.MayBeCancelled(rec) || h.ctx.Err() != nil || !h.client.Combines() {
@@ -125,7 +127,7 @@ func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 	if first := h.first; first != nil {
 		defer func() { h.first = nil }()
 		h.before = h.view.rec
-		return h.begin(first, func() error { return h.claimed(first, h.late, nil) })
+		return begin(h, first, func() error { return h.claimed(first, h.late, nil) })
 	}
 	if wait := h.view.seen.HoldOff(v); wait > 0 {
 		// The lease is renewed meanwhile, so that the previous holder can no longer trust its own: an operator broke that one,
@@ -152,11 +154,11 @@ func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 	if !ok {
 		return h.leave(), false
 	}
-	return h.begin(&claim, func() error { return h.claim(&claim) })
+	return begin(h, &claim, func() error { return h.claim(&claim) })
 }
 
 // begin writes the claim, runs what it claims, and writes the outcome. See pass.
-func (h *hold) begin(claim *plan.Claim, write func() error) (rest time.Duration, keeps bool) {
+func begin(h *hold, claim *plan.Claim, write func() error) (rest time.Duration, keeps bool) {
 	if claim.Run {
 		h.call.claim = &unbegun{session: h.session, before: h.before}
 	}

@@ -30,7 +30,7 @@ func (h *hold) runClaimed() {
 	told.commit = func(ctx context.Context, f func(tx any) error) error { return h.finishIn(ctx, told, f) }
 	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
 	told.ended = func(o event.Outcome) { emitEnded(a, o, o.End.Sub(o.Start)) }
-	if err := h.untilDue(rec.Run.Tick); err != nil {
+	if err := untilDue(h, rec.Run.Tick); err != nil {
 		h.takeBack(err, a)
 		return
 	}
@@ -74,7 +74,7 @@ func (h *hold) runClaimed() {
 
 // untilDue waits, after a claim that was written with the acquisition, if the date in that answer shows that the tick is not
 // due yet. The claim was decided by what was known of the service's clock before: the wait is short unless a clock is set back.
-func (h *hold) untilDue(tick time.Time) error {
+func untilDue(h *hold, tick time.Time) error {
 	switch early := tick.Sub(h.clock.Best()); {
 	case h.first == nil || early <= 0:
 	case early > 2*h.job.Policy.Lead():

@@ -287,8 +287,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		d.lookAnew()
 		return d.readAgain(d.losses.Next())
 	}
-	h := &hold{driver: d}
-	err := h.acquire(a)
+	s, underLease, err := acquired(d, a)
 	done()
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
@@ -296,7 +295,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		d.lookAnew()
 		d.denial.doubt()
 		d.denial.tried = d.ahead
-		d.denial.left = unanswered{session: h.session, err: fmt.Errorf("%w: %w", errAcquisition, err)}
+		d.denial.left = unanswered{session: s, err: fmt.Errorf("%w: %w", errAcquisition, err)}
 		return d.unusable(err)
 	}
 	if err != nil {
@@ -326,7 +325,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 	d.losses.Reset()
 	d.contradiction = contradiction{}
 	d.note(nil)
-	return underLease(h)
+	return underLease()
 }
 
 // toExpire returns the error of a call that finds the entry under a lease which this process has left to expire, nil if it
