@@ -18,12 +18,20 @@ COPY . .
 ARG PACKAGE=./jobs
 # The same sources and the same Go make the same bytes: paths, build IDs and the state of the checkout stay out.
 RUN CGO_ENABLED=0 go build -trimpath -buildvcs=false -ldflags="-s -w -buildid=" -o /soloist "$PACKAGE"
-# The licences ask to go with the binary; the bill of materials is for scanners. Both follow from the binary.
-RUN go run ./internal/bom /soloist /licenses && cp LICENSE /licenses/LICENSE
+# The licences ask to go with the binary: those of Go and of each module that is linked. A module without one ends the build.
+RUN mkdir /licenses && { echo "$(go env GOROOT) Go"; \
+      CGO_ENABLED=0 go list -deps -f '{{with .Module}}{{if not .Main}}{{.Dir}} {{.Path}} {{.Version}}{{end}}{{end}}' "$PACKAGE"; } \
+    | sort -u | sed '/^$/d' | while read -r dir name; do \
+      files=$(find "$dir" -maxdepth 1 -type f ! -name '*.go' \( -iname 'licen[cs]e*' -o -iname 'copying*' -o -iname 'notice*' -o \
+        -iname 'patents*' \) | sort); \
+      [ -n "$files" ] || { echo "no licence of $name in $dir" >&2; exit 1; }; \
+      for file in $files; do printf '\n%s: %s\n\n' "$name" "${file##*/}"; cat "$file"; done; \
+    done >/licenses/NOTICES
 
 # It has CA certificates. Time zones are in the program.
 FROM $BASE_IMAGE
 COPY --from=build /soloist /soloist
+COPY --from=build /src/LICENSE /licenses/LICENSE
 COPY --from=build /licenses /licenses
 # A number, since a platform that refuses root cannot look up a name.
 USER 65532:65532

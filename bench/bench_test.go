@@ -36,6 +36,16 @@ func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
 	if got := o.scenarios[1].batches(o); len(got) != 1 || len(got[0]) != 4 || got[0][3].lease != 2*time.Second || got[0][3].label() != "leader 2s" {
 		t.Errorf("got %+v of leader, want two fleets of two peers at once", got)
 	}
+	if o, err = parse(strings.Fields("-scenarios idle -peers river,dbos"), io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	got := o.scenarios[0].batches(o)
+	if len(got) != 1 || len(got[0]) != 6 || len(got[0][5].jobs) != 1000 || !got[0][5].idle {
+		t.Fatalf("got %+v of idle, want three fleets of two peers at once", got)
+	}
+	if next := time.Until(got[0][0].jobs[0].Next(time.Now())); next < 11*time.Hour {
+		t.Errorf("a job of idle is due in %s, want it hours from now", next)
+	}
 }
 
 func TestTable(t *testing.T) {
@@ -45,12 +55,19 @@ func TestTable(t *testing.T) {
 	all := table{of("clientgo", 2*ms), of("soloist", 5*ms)}
 	all[1].Twice, all[1].Lost, all[1].calls = 1, 2, map[string]float64{"acquire": 3, "read": 4, "document": 9}
 	all[1].Faults = []Fault{{What: "kill", Next: 3 * time.Second}, {What: "kill", Next: 5 * time.Second}, {What: "term", Next: -1}}
+	many := of("river", 5*ms)
+	many.Ticks = 1000
+	idle := row{spec: spec{scenario: "idle", variant: "10 jobs", peer: "dbos"}, calls: map[string]float64{"statement": 7200}}
+	all = append(all, many, idle)
 	var b strings.Builder
 	all.print(&b)
 	for _, want := range []string{
-		"| one | clientgo | 3 | 0 | 0 | 2.0 ms | 4.0 ms | 4.0 ms | 4.0 ms | 1.0 x | 100 % |",
-		"| one | soloist | 3 | 1 | 2 | 5.0 ms | 10.0 ms | 10.0 ms | 10.0 ms | 2.5 x |",
-		"| 7.00: acquire 3.00, read 4.00, document 9.00 | next run after kill 3.0 s |",
+		"| one | clientgo | 3 | 0 | 0 | 2.0 ms | 4.0 ms | - | 4.0 ms | 1.0 x | 100 % |",
+		"| one | soloist | 3 | 1 | 2 | 5.0 ms | 10.0 ms | - | 10.0 ms | 2.5 x |",
+		"| one | river | 1000 | 0 | 0 | 5.0 ms | 10.0 ms | 10.0 ms | 10.0 ms |",
+		"| 7.00: acquire 3.00, read 4.00, document 9.00 | next run after kill 3.0 s, at most 5.0 s |",
+		"| idle 10 jobs | dbos | 0 |",
+		"| 7200 an hour: statement 7200 |",
 	} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("no %q in\n%s", want, b.String())

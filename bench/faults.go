@@ -3,6 +3,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,11 +36,22 @@ func (f *fleet) runner(ctx context.Context, after time.Time, not string) (string
 	return "", fmt.Errorf("%s in %s: no run of %s within %s", f.peer, f.scenario, f.jobs[0].Name, patience)
 }
 
-// hit sends a signal to the last runner since a time, and waits until another replica has run.
+// leader returns the replica that was the last to enqueue a tick that any replica may run; "": the peer has none.
+func (f *fleet) leader() string {
+	for _, e := range slices.Backward(f.Events()) {
+		if e.What == replica.Lead {
+			return e.Replica
+		}
+	}
+	return ""
+}
+
+// hit sends a signal to the leader, or else to the last runner since a time, and waits until another replica has run.
 func (f *fleet) hit(ctx context.Context, what string, since time.Time) (name string, err error) {
 	if name, err = f.runner(ctx, since, ""); err != nil {
 		return name, err
 	}
+	name = cmp.Or(f.leader(), name)
 	began := time.Now()
 	if err := f.signal(what, name); err != nil {
 		return name, err

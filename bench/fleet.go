@@ -29,7 +29,10 @@ type fleet struct {
 
 // open makes a fleet without replicas.
 func open(ctx context.Context, s *services, space string, of spec) (*fleet, error) {
-	program, address, err := s.of(ctx, of.peer)
+	program, address, err := s.of(ctx, of)
+	if err == nil {
+		err = s.space(ctx, address, space)
+	}
 	return &fleet{spec: of, Fleet: proctest.Fleet{Program: program}, settings: replica.Settings{
 		Service: address, Space: space, Ahead: of.peer == "ahead", Jobs: of.jobs, Lease: of.lease, Leads: of.lease > 0}}, err
 }
@@ -47,7 +50,7 @@ func (f *fleet) start(name string) error {
 	s := f.settings
 	s.Name = name
 	s.Skew = map[string]time.Duration{"r1": f.skew, "r2": -f.skew}[name]
-	return f.Start(name, s.Env())
+	return f.Start(name, s.Env(), "BENCH_SKEW="+s.Skew.String())
 }
 
 // What the bench does to replicas.

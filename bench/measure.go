@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/prometheus/procfs"
+
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // A row is what was seen of one fleet.
@@ -17,7 +19,7 @@ type row struct {
 	Report
 	cpu   float64            // of one processor, of all replicas, in percent
 	rss   float64            // of one replica, MiB
-	calls map[string]float64 // of the storage for each tick of a job, by kind; nil: it is not the peer's
+	calls map[string]float64 // of the service for each tick of a job, or each hour if idle, by kind; nil: they are not counted
 }
 
 // A bench measures.
@@ -32,7 +34,7 @@ func (b *bench) prepare(ctx context.Context) error {
 	for _, s := range b.scenarios {
 		for _, specs := range s.batches(b.options) {
 			for _, of := range specs {
-				if _, _, err := b.services.of(ctx, of.peer); err != nil {
+				if _, _, err := b.services.of(ctx, of); err != nil {
 					return err
 				}
 			}
@@ -71,11 +73,14 @@ func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
 	}
 	j := f.jobs[0]
 	warm := warmUp + time.Duration(f.size)*100*ms + time.Duration(len(f.jobs))*20*ms
+	if f.idle {
+		return b.idle(ctx, f, warm, r)
+	}
 	w := Window{Jobs: f.jobs, Begin: j.Next(time.Now().Add(warm))}
 	if err := until(ctx, w.Begin.Add(-min(j.Every/2, time.Second*5/2))); err != nil {
 		return err
 	}
-	before, err := b.sample(f)
+	before, err := b.sample(ctx, f)
 	if err != nil {
 		return err
 	}
@@ -85,11 +90,35 @@ func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
 	if err := errors.Join(until(ctx, w.End.Add(-min(j.Every/2, time.Second*5/2))), f.check()); err != nil {
 		return err
 	}
-	after, err := b.sample(f)
+	after, err := b.sample(ctx, f)
 	if err != nil {
 		return err
 	}
 	if err := until(ctx, w.End.Add(-j.Every+max(j.Every/2, drain)+f.skew)); err != nil {
+		return err
+	}
+	_ = f.Stop(stops) // a replica that does not stop is killed
+	r.fill(f, w, before, after)
+	return nil
+}
+
+// idle counts what replicas ask of their service while no job is due.
+func (b *bench) idle(ctx context.Context, f *fleet, warm time.Duration, r *row) error {
+	const settles = 30 * time.Second // some look for jobs of others only so often
+	if err := proctest.Pause(ctx, warm+settles); err != nil {
+		return err
+	}
+	before, err := b.sample(ctx, f)
+	if err != nil {
+		return err
+	}
+	w := Window{Begin: time.Now()}
+	w.End = w.Begin.Add(time.Duration(f.ticks) * time.Minute)
+	if err := errors.Join(until(ctx, w.End), f.check()); err != nil {
+		return err
+	}
+	after, err := b.sample(ctx, f)
+	if err != nil {
 		return err
 	}
 	_ = f.Stop(stops) // a replica that does not stop is killed
@@ -117,7 +146,7 @@ type sample struct {
 	calls map[string]int
 }
 
-func (b *bench) sample(f *fleet) (sample, error) {
+func (b *bench) sample(ctx context.Context, f *fleet) (sample, error) {
 	s := sample{cpu: map[int]float64{}}
 	for _, name := range f.names() {
 		pid := f.Replica(name).Pid()
@@ -131,10 +160,9 @@ func (b *bench) sample(f *fleet) (sample, error) {
 		}
 		s.cpu[pid], s.rss = stat.CPUTime(), s.rss+float64(stat.ResidentMemory())/(1<<20)
 	}
-	if p := b.services.proxy; p != nil {
-		s.calls = p.Of(f.settings.Space)
-	}
-	return s, nil
+	var err error
+	s.calls, err = b.services.calls(ctx, f.settings)
+	return s, err
 }
 
 // fill makes the row of a fleet that has ended.
@@ -148,10 +176,15 @@ func (r *row) fill(f *fleet, w Window, before, after sample) {
 		r.cpu += 100 * (cpu - before.cpu[pid]) / w.End.Sub(w.Begin).Seconds()
 	}
 	r.rss = after.rss / float64(f.size)
-	if len(after.calls) > 0 && f.lease == 0 {
-		r.calls = map[string]float64{}
-		for kind, n := range after.calls {
-			r.calls[kind] = float64(n-before.calls[kind]) / float64(r.Ticks)
-		}
+	if len(after.calls) == 0 || f.lease > 0 {
+		return
+	}
+	per := float64(r.Ticks)
+	if f.idle {
+		per = w.End.Sub(w.Begin).Hours()
+	}
+	r.calls = map[string]float64{}
+	for kind, n := range after.calls {
+		r.calls[kind] = float64(n-before.calls[kind]) / per
 	}
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/soloist-go/soloist/internal/azurite"
 )
 
-// callKinds are what calls are counted as. A document is the content of a blob: operators' orders, and
-// what a replica reports about itself.
-var callKinds = []string{"acquire", "renew", "release", "read", "metadata", "list", "document", "other"}
+// callKinds are what calls are counted as: statements of PostgreSQL, and operations of the Blob service. A document is the
+// content of a blob: operators' orders, and what a replica reports about itself.
+var callKinds = []string{"statement", "acquire", "renew", "release", "read", "metadata", "list", "document", "other"}
 
 // A proxy is before the Blob service and counts the calls by container and kind.
 type proxy struct {

@@ -21,7 +21,8 @@ type scenario struct {
 	together    bool            // all peers at once, at different seconds
 	ticks       int             // how many; of a scenario with faults, how many faults
 	faults      func(n int) faults
-	leads       bool // there is one leader, and no ticks: a fleet for each lease of the options
+	idle        []int // numbers of jobs that are not due, for so many minutes as there are ticks; each in a fleet of its own, all at once
+	leads       bool  // there is one leader, and no ticks: a fleet for each lease of the options
 }
 
 const ms = time.Millisecond
@@ -32,14 +33,16 @@ var soloists = []string{"soloist", "ahead"}
 // scenarios are in the order of the table.
 var scenarios = []scenario{
 	{name: "one", about: "one job a second", peers: peerNames(), jobs: 1, every: time.Second, ticks: 12},
-	{name: "twenty", about: "20 jobs in each second", peers: peerNames(), jobs: 20, every: time.Second, ticks: 7},
-	{name: "hundred", about: "100 jobs in each second", peers: []string{"soloist", "ahead", "etcd"}, jobs: 100, every: time.Second, ticks: 10},
+	{name: "twenty", about: "20 jobs in each second", peers: peerNames(), jobs: 20, every: time.Second, ticks: 50},
+	{name: "hundred", about: "100 jobs in each second", peers: []string{"soloist", "ahead", "etcd", "river", "dbos", "gocronpg"}, jobs: 100, every: time.Second, ticks: 10},
 	{name: "minute", about: "one job a minute, all peers at once", peers: peerNames(), jobs: 1, every: time.Minute, together: true, ticks: 2},
-	{name: "skew", about: "clocks that differ, and jobs of 0, 10 and 200 ms", peers: []string{"soloist", "ahead", "gocron", "blob"}, jobs: 3, every: time.Second,
+	{name: "skew", about: "clocks that differ, and jobs of 0, 10 and 200 ms", peers: []string{"soloist", "ahead", "gocron", "blob", "river", "dbos", "gocronpg"}, jobs: 3, every: time.Second,
 		works: []time.Duration{0, 10 * ms, 200 * ms}, skews: []time.Duration{0, 5 * ms, 50 * ms, 400 * ms, 2 * time.Second}, ticks: 8},
 	{name: "recover", about: "kill -9, SIGTERM, SIGSTOP and SIGCONT of the last runner, all peers at once", peers: peerNames(), jobs: 1, every: time.Second, together: true, ticks: 1, faults: eachSignal},
 	{name: "leader", about: "kill -9 of a leader, all peers and leases at once", peers: []string{"soloist", "clientgo", "etcd"}, jobs: 1, every: time.Second, together: true,
 		ticks: 5, faults: killLeader, leads: true},
+	{name: "idle", about: "jobs that are not due, for so many minutes as -ticks says, all peers at once", peers: []string{"soloist", "river", "dbos", "gocronpg"},
+		every: 24 * time.Hour, together: true, idle: []int{10, 100, 1000}, ticks: 5},
 	{name: "fifty", about: "50 replicas", peers: soloists, jobs: 1, every: 5 * time.Second, replicas: 50, ticks: 3},
 	{name: "balance", about: "20 jobs in each second, and a rolling restart", peers: soloists, jobs: 20, every: time.Second, ticks: 24, faults: rollingRestart},
 }
@@ -50,6 +53,8 @@ type spec struct {
 	jobs                    []replica.Job
 	size                    int // how many replicas
 	skew                    time.Duration
+	skewed                  bool // its program's clock may be wrong
+	idle                    bool
 	ticks                   int
 	faults                  faults
 	lease                   time.Duration // of a leader; zero: it has ticks
@@ -83,6 +88,9 @@ func (s scenario) batches(o options) (batches [][]spec) {
 // second is when the ticks of a peer are due, after the multiples of the period: not at the same
 // time as the ticks of the peers that run in parallel.
 func (s scenario) second(i int) time.Duration {
+	if s.idle != nil {
+		return (time.Duration(time.Now().UTC().Hour()+12)*time.Hour + 30*time.Minute) % s.every
+	}
 	if !s.together || s.every <= time.Second {
 		return 0
 	}
@@ -101,13 +109,18 @@ func (s scenario) fleets(o options, peer string, at time.Duration) (all []spec) 
 	}
 	for _, skew := range s.skews {
 		other := one
-		other.skew, other.variant = skew, fmt.Sprint(skew)
+		other.skew, other.skewed, other.variant = skew, true, fmt.Sprint(skew)
+		all = append(all, other)
+	}
+	for _, n := range s.idle {
+		other := one
+		other.jobs, other.idle, other.variant = replica.Jobs(n, s.every, at), true, fmt.Sprintf("%d jobs", n)
 		all = append(all, other)
 	}
 	if s.leads {
 		return leading(one, o.leases)
 	}
-	if s.skews == nil {
+	if all == nil {
 		all = []spec{one}
 	}
 	return all

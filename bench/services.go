@@ -15,6 +15,8 @@ import (
 	"slices"
 	"time"
 
+	"github.com/soloist-go/soloist/bench/internal/database"
+	"github.com/soloist-go/soloist/bench/internal/replica"
 	"github.com/soloist-go/soloist/internal/azurite"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
@@ -33,6 +35,9 @@ var peers = []peer{
 	{"etcd", "etcd", (*services).etcd},
 	{"gocron", "gocron", (*services).redis},
 	{"blob", "blob", (*services).storage},
+	{"river", "river", (*services).postgres},
+	{"dbos", "dbos", (*services).postgres},
+	{"gocronpg", "gocronpg", (*services).postgres},
 }
 
 func peerNames() (names []string) {
@@ -44,27 +49,48 @@ func peerNames() (names []string) {
 
 // services are what the peers need, each started for the first peer that asks.
 type services struct {
-	dir     string // for programs and data
-	proxy   *proxy
+	dir     string            // for programs and data
+	proxy   *proxy            // before Azurite; nil without it
+	server  *database.Server  // of PostgreSQL; nil without it
 	ready   map[string]string // addresses by name
 	closers []func() error
 }
 
 // Close ends all of them.
 func (s *services) Close() (err error) {
-	for _, end := range s.closers {
+	for _, end := range slices.Backward(s.closers) {
 		err = errors.Join(err, end())
 	}
 	return err
 }
 
-// of returns the program of a peer, and where its replicas meet.
-func (s *services) of(ctx context.Context, name string) (program, address string, err error) {
-	i := slices.IndexFunc(peers, func(p peer) bool { return p.name == name })
-	if program, err = s.build("peers/" + peers[i].program); err == nil {
+// of returns the program of a fleet, and where its replicas meet.
+func (s *services) of(ctx context.Context, f spec) (program, address string, err error) {
+	i := slices.IndexFunc(peers, func(p peer) bool { return p.name == f.peer })
+	if program, err = s.build("peers/"+peers[i].program, f.skewed); err == nil {
 		address, err = peers[i].service(s, ctx)
 	}
 	return program, address, err
+}
+
+// space makes the database of a fleet that meets at this address, if that is PostgreSQL.
+func (s *services) space(ctx context.Context, address, name string) error {
+	if address != s.ready[postgres] {
+		return nil
+	}
+	return s.server.Create(ctx, name)
+}
+
+// calls returns what a fleet has asked of its service so far, by kind; none, where nothing counts.
+func (s *services) calls(ctx context.Context, w replica.Settings) (map[string]int, error) {
+	switch {
+	case w.Service == s.ready[postgres]:
+		n, err := s.server.Statements(ctx, w.Space)
+		return map[string]int{"statement": n}, err
+	case s.proxy != nil:
+		return s.proxy.Of(w.Space), nil
+	}
+	return nil, nil
 }
 
 // once starts a service unless it has started.
@@ -118,7 +144,7 @@ func (s *services) kubernetes(context.Context) (string, error) {
 // etcd is one server of etcd.
 func (s *services) etcd(context.Context) (string, error) {
 	return s.once("etcd", func() (string, error) {
-		program, err := s.build("services/etcdserver")
+		program, err := s.build("services/etcdserver", false)
 		if err != nil {
 			return "", err
 		}
@@ -180,7 +206,20 @@ func kill(p *proctest.Process) func() error {
 	}
 }
 
-// build makes a program of this module, once.
-func (s *services) build(pkg string) (string, error) {
-	return s.once("the program "+pkg, func() (string, error) { return proctest.BuildOver(s.dir, "bench/"+pkg, false, nil) })
+// build makes a program of this module, once, and once more for clocks that are wrong.
+func (s *services) build(pkg string, wrong bool) (string, error) {
+	if !wrong {
+		return s.once("the program "+pkg, func() (string, error) { return proctest.BuildOver(s.dir, "bench/"+pkg, false, nil) })
+	}
+	return s.once("the program "+pkg+" with a wrong clock", func() (string, error) {
+		files, err := skewed()
+		if err != nil {
+			return "", err
+		}
+		dir, err := os.MkdirTemp(s.dir, "skewed-*")
+		if err != nil {
+			return "", err
+		}
+		return proctest.BuildOver(dir, "bench/"+pkg, false, files)
+	})
 }

@@ -42,6 +42,8 @@ var completions = map[string][]string{
 	"tick ":                    {"--json", "--help"},
 	"functions --binary ":      nil, // files
 	"deploy-files f":           {"functions"},
+	"deploy-files k":           {"kubernetes"},
+	"deploy-files c":           {"containerapp", "containerapp-job", "containerapp-always-on"},
 	"deploy-files functions ":  nil, // files
 }
 

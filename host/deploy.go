@@ -16,11 +16,12 @@ import (
 	"github.com/soloist-go/soloist/host/internal/functions"
 )
 
-// deploymentCommand writes what the Azure Developer CLI deploys.
+// deploymentCommand writes what the Azure Developer CLI, Helm or kubectl deploys.
 type deploymentCommand struct {
-	Kind      string `arg:"" name:"KIND" enum:"functions,containerapp,containerapp-job" missing:"for what (functions, containerapp or containerapp-job), and into which directory?" help:"functions, containerapp or containerapp-job"`
+	Kind      string `arg:"" name:"KIND" enum:"functions,containerapp,containerapp-job,containerapp-always-on,kubernetes" missing:"for what (functions, containerapp, containerapp-job, containerapp-always-on or kubernetes), and into which directory?" help:"functions, containerapp or containerapp-job, which an alarm wakes up for each tick; containerapp-always-on or kubernetes, where two replicas are up all the time"`
 	Dir       string `arg:"" name:"DIR" help:"the directory, within the module of the program"`
 	Package   string `placeholder:"PATH" help:"the main package from the root of the module, such as ./jobs; not given: this program's"`
+	Image     string `placeholder:"IMAGE" help:"for kubernetes: the image that pods run, with its tag"`
 	Overwrite bool   `help:"write also what differs from a file that is there"`
 	jsonFlag
 }
@@ -30,7 +31,7 @@ type deployment struct {
 	Kind      string   `json:"kind"`
 	Directory string   `json:"directory"`
 	App       string   `json:"app"`
-	Queue     string   `json:"queue"`
+	Queue     string   `json:"queue"`   // of the alarm; empty: replicas stay up
 	Written   []string `json:"written"` // those that were not there as they are
 	Warnings  []string `json:"warnings"`
 }
@@ -68,7 +69,11 @@ func (c *deploymentCommand) write(a *app.App) (*deployment, error) {
 		longest = max(longest, j.Timeout)
 	}
 	plan := azd.Program{Kind: c.Kind, App: a.Settings.App, Queue: a.Settings.AlarmQueue,
-		Package: cmp.Or(c.Package, program), Go: release, Timeout: azd.ReplicaTime(longest)}
+		Package: cmp.Or(c.Package, program), Go: release, Timeout: azd.ReplicaTime(longest),
+		Image: c.Image}
+	if plan.StaysUp() {
+		plan.Queue = ""
+	}
 	if plan.Package == "" {
 		return nil, errors.New("which package this program was built from cannot be told: name it with --package, as from the root of its module")
 	}
@@ -83,15 +88,18 @@ func (c *deploymentCommand) write(a *app.App) (*deployment, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &deployment{c.Kind, c.Dir, plan.App, plan.Queue, append([]string{}, written...), c.warnings(a)}, nil
+	return &deployment{c.Kind, c.Dir, plan.App, plan.Queue, append([]string{}, written...), c.warnings(a, plan.StaysUp())}, nil
 }
 
 // warnings are about what does not work where nothing is up between two ticks,
 // or is not part of the files.
-func (c *deploymentCommand) warnings(a *app.App) []string {
+func (c *deploymentCommand) warnings(a *app.App, staysUp bool) []string {
 	all := []string{}
+	if staysUp {
+		return all
+	}
 	for _, s := range a.Scheduler.Singletons {
-		all = append(all, "singleton "+s.Name+" does not run there: nothing is up between two ticks. deploy/containerapp.yaml keeps replicas up")
+		all = append(all, "singleton "+s.Name+" does not run there: nothing is up between two ticks. The kinds containerapp-always-on and kubernetes keep replicas up")
 	}
 	for _, j := range a.Scheduler.Jobs {
 		if j.EveryReplica {

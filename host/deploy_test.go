@@ -463,7 +463,9 @@ func TestDeployFilesRefuses(t *testing.T) {
 		code int
 		want string
 	}{
-		{"", 2, "for what (functions, containerapp or containerapp-job), and into which directory?"},
+		{"", 2, "for what (functions, containerapp, containerapp-job, containerapp-always-on or kubernetes), and into which directory?"},
+		{"kubernetes " + moduleDir(t) + " --package .", 1, `the image is "": name it with --image`},
+		{"containerapp " + moduleDir(t) + " --package . --image jobs:1", 1, "containerapp has no --image"},
 		{"functions", 2, "for what"},
 		{"vm " + moduleDir(t), 2, `KIND must be one of "functions"`},
 		{"functions " + moduleDir(t), 1, "name it with --package"},
@@ -474,19 +476,32 @@ func TestDeployFilesRefuses(t *testing.T) {
 	}
 }
 
+// Where replicas stay up, nothing is wrong with singletons, with jobs of each replica, or with ticks that are near.
+func TestDeployFilesThatKeepReplicasUp(t *testing.T) {
+	environment(t)
+	all := append(work(), jobs(soloist.Job{Name: "each", EveryReplica: true})...)
+	for kind, want := range map[string]string{"containerapp-always-on": "infra/jobs.bicep", "kubernetes --image jobs:1": "chart/values.yaml"} {
+		p, dir := host.Program{Work: all}, moduleDir(t)
+		deploy := "deploy-files " + kind + " " + dir + " --package ./jobs"
+		wantLines(t, p, deploy+" --json", 0, `"queue": ""`, `"warnings": []`)
+		must(t, os.Remove(filepath.Join(dir, filepath.FromSlash(want))))
+		wantLines(t, p, deploy, 0, want+"\n", "1 file in ", "!singleton")
+	}
+}
+
 // The program takes each setting that the files name, with the value that they
 // give it.
 func TestDeployFilesFitSettings(t *testing.T) {
 	values := map[string]string{"app": "demo", "queueName": "demo-alarm", "storageUrl": "https://example.blob.core.windows.net/"}
-	setting := regexp.MustCompile(`name: '(SOLOIST_\w+)'\s+value: ('[^']*'|\w+)`)
-	for _, kind := range []string{"functions", "containerapp", "containerapp-job"} {
+	setting := regexp.MustCompile(`name: '?(SOLOIST_\w+)'?\s+value: ('[^']*'|"[^"]*"|\w+)`)
+	for _, kind := range []string{"functions", "containerapp", "containerapp-job", "containerapp-always-on", "kubernetes --image jobs:1"} {
 		dir := moduleDir(t)
 		environment(t)
 		wantLines(t, host.Program{Work: work()}, "deploy-files "+kind+" "+dir+" --package .", 0)
 		env := []string{"SOLOIST_STORAGE=https://example.blob.core.windows.net"}
 		files := tree(t, dir)
-		for _, m := range setting.FindAllStringSubmatch(files["infra/jobs.bicep"]+files["infra/modules/functions.bicep"], -1) {
-			value := cmp.Or(values[m[2]], strings.Trim(m[2], "'"))
+		for _, m := range setting.FindAllStringSubmatch(files["infra/jobs.bicep"]+files["infra/modules/functions.bicep"]+files["kubernetes.yaml"], -1) {
+			value := cmp.Or(values[m[2]], strings.Trim(m[2], `'"`))
 			env = append(env, m[1]+"="+strings.ReplaceAll(value, "${tickTimeout}", "1800"))
 		}
 		environment(t, env...)

@@ -41,7 +41,7 @@ type grammar struct {
 	Wake       wakeCommand       `cmd:"" help:"with SOLOIST_ALARM: have the platform start a replica now, such as after a deployment that has changed schedules"`
 	Sweep      sweepCommand      `cmd:"" help:"remove locks that nobody has held for 30 days, or the time given; those of jobs stay"`
 	Functions  functionsCommand  `cmd:"" help:"write a directory that can be deployed to Azure Functions, with this program or, as for another system, FILE; a timer for each job, or --tick, one for all"`
-	Deployment deploymentCommand `cmd:"" name:"deploy-files" help:"write a directory for azd up, which deploys this program to Azure so that nothing is up between two ticks: as a Functions app, a container app or a job of Container Apps"`
+	Deployment deploymentCommand `cmd:"" name:"deploy-files" help:"write a directory that deploys this program: with azd up to Azure, as a Functions app, a container app or a job of Container Apps, or with helm or kubectl to Kubernetes"`
 	Validate   validateCommand   `cmd:"" help:"check jobs and settings without asking the storage; 2: mistakes, also a SOLOIST_ variable that is no setting"`
 	Doctor     doctorCommand     `cmd:"" help:"try settings, network, credentials and storage one after the other, and say what to do; 1: something fails, 2: settings"`
 	Completion completionCommand `cmd:"" help:"print a script that makes bash, zsh or fish complete commands, flags and jobs: source <(PROGRAM completion bash)"`

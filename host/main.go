@@ -130,6 +130,11 @@ type Program struct {
 	// Store holds leases and records. Nil: what SOLOIST_STORAGE says.
 	Store store.Store
 
+	// OpenStore opens the store of a SOLOIST_STORAGE that is a URL of another kind than a blob service's: postgres.OpenURL of
+	// host/postgres is one for postgres://. It should not connect yet, as commands that need no store open it too, and its
+	// errors should not show the URL. A store with a method Close() is closed at the end. Nil: there are no such URLs.
+	OpenStore func(url string) (store.Store, error)
+
 	// Name is what help calls the program, and the app of a program that runs
 	// nowhere in particular. Empty: the name of its file.
 	Name string
@@ -170,7 +175,7 @@ func (p *Program) open(m mode) (*app.App, error) {
 	if m.byOperator {
 		author = operator
 	}
-	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, Queue: p.queue, Console: p.console(),
+	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, OpenStore: p.OpenStore, Queue: p.queue, Console: p.console(),
 		Now: p.Now, Replica: author(), Serves: m.serves, Runs: m.runs, Apart: m.apart})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should
@@ -209,6 +214,7 @@ func (p *Program) open(m mode) (*app.App, error) {
 // their code returned.
 func (p *Program) with(m mode, do func(a *app.App) int) int {
 	a, err := p.open(m)
+	defer a.CloseStore()
 	defer a.Flush()
 	defer a.Telemetry.Close()
 	if err != nil {

@@ -2,6 +2,7 @@ package host_test
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/store"
 )
 
 const key = "c2VjcmV0c2VjcmV0c2VjcmV0" // of an account that does not exist
@@ -37,6 +39,10 @@ func TestSettings(t *testing.T) {
 			"SOLOIST_STORAGE is dir: without a path: want dir:PATH"}},
 		{name: "storage wrong", env: []string{"SOLOIST_STORAGE=" + key}, bad: []string{
 			"SOLOIST_STORAGE: want memory:, dir:PATH, a blob service URL or a connection string"}},
+		{name: "no store for it", env: []string{"SOLOIST_STORAGE=postgres://u:" + key + "@h/db?sslmode=disable"}, bad: []string{
+			"SOLOIST_STORAGE begins with postgres://, and this program brings no store for it: want host.Program.OpenStore, such as host.Program{OpenStore: postgres.OpenURL}"}},
+		{name: "no store that is known", env: []string{"SOLOIST_STORAGE=redis://u:" + key + "@h"}, bad: []string{
+			"SOLOIST_STORAGE begins with redis://, and this program brings no store for it: want host.Program.OpenStore"}},
 		{name: "connection string", env: []string{"SOLOIST_STORAGE=" + connection}, ok: "on https://acct.blob.core.windows.net/soloist"},
 		{name: "emulator", env: []string{"SOLOIST_STORAGE=UseDevelopmentStorage=true"}, ok: "on http://127.0.0.1:10000/devstoreaccount1/soloist"},
 		{name: "signed URL", env: []string{"SOLOIST_STORAGE=https://acct.blob.core.windows.net/?sv=1&sig=" + key}, ok: "on https://acct.blob.core.windows.net/soloist"},
@@ -137,6 +143,41 @@ func TestMistakesOfSettingsAndJobsComeTogether(t *testing.T) {
 		`singleton "leader": Backoff is -1ns`,
 	})
 }
+
+// A program can bring the store for a URL. What the store says is shown, without the password.
+func TestProgramOpensURL(t *testing.T) {
+	const url = "postgres://u:" + key + "@h/db?sslmode=disable"
+	environment(t, "SOLOIST_STORAGE="+url)
+	got := ""
+	p := host.Program{Work: work(), OpenStore: func(url string) (store.Store, error) { got = url; return &local.Memory{}, nil }}
+	wantLines(t, p, "validate", 0, "on *local.Memory")
+	wantEqual(t, "URL", got, url)
+	closed := 0
+	p.OpenStore = func(string) (store.Store, error) { return closes{&local.Memory{}, func() { closed++ }}, nil }
+	wantLines(t, p, "validate", 0, "app demo on")
+	wantEqual(t, "closed", closed, 1)
+	p.Store = closes{&local.Memory{}, func() { t.Error("a store that was given is closed") }}
+	wantLines(t, p, "validate", 0, "app demo on")
+	p.Store = nil
+	p.OpenStore = func(string) (store.Store, error) { return nil, errors.New("no such database") }
+	wantLines(t, p, "validate", 2, "\n  SOLOIST_STORAGE: no such database", "!"+key)
+	p.OpenStore = func(string) (store.Store, error) {
+		return newGated(&local.Memory{}, refuse(errors.New("refused "+key))), nil
+	}
+	site, log := logged(t, p)
+	site.tick()
+	if text := log.String(); !strings.Contains(text, "refused") || strings.Contains(text, key) {
+		t.Errorf("want refusals without the password:\n%s", text)
+	}
+}
+
+// closes is a store that is told of its end.
+type closes struct {
+	*local.Memory
+	end func()
+}
+
+func (s closes) Close() { s.end() }
 
 func TestOneTokenForBothIsWarnedOf(t *testing.T) {
 	for token, warned := range map[string]string{adminToken: "", readToken: "!"} {

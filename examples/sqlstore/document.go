@@ -25,12 +25,8 @@ VALUES ($1, $2, $2, '', $3, '', 0, 0, FALSE) ON CONFLICT (name) DO NOTHING`
 
 // ReadDocument returns the document, unless its ETag is etag.
 func (s *Store) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	now, err := s.now(ctx)
-	if err != nil {
-		return store.Document{}, err
-	}
-	d := store.Document{Revision: store.Revision{Date: time.UnixMicro(now)}}
-	err = s.DB.QueryRowContext(ctx, selectDocument, name, etag).Scan(&d.ETag, &d.Body)
+	d := store.Document{Revision: store.Revision{Date: time.UnixMicro(now())}}
+	err := s.DB.QueryRowContext(ctx, selectDocument, name, etag).Scan(&d.ETag, &d.Body)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		err = fs.ErrNotExist
@@ -45,13 +41,10 @@ func (s *Store) WriteDocument(ctx context.Context, name, etag string, body []byt
 	if len(body) > store.MaxDocument {
 		return store.Revision{}, fmt.Errorf("a document of %d bytes: allowed are %d", len(body), store.MaxDocument)
 	}
-	now, err := s.now(ctx)
-	if err != nil {
-		return store.Revision{}, err
-	}
 	next := rand.Text()
 	body = append([]byte{}, body...) // not nil
 	var done bool
+	var err error
 	if etag == "" {
 		done, err = one(s.DB.ExecContext(ctx, insertDocument, name, next, body))
 	} else {
@@ -63,5 +56,5 @@ func (s *Store) WriteDocument(ctx context.Context, name, etag string, body []byt
 	if err != nil {
 		return store.Revision{}, err
 	}
-	return store.Revision{ETag: next, Date: time.UnixMicro(now)}, nil
+	return store.Revision{ETag: next, Date: time.UnixMicro(now())}, nil
 }

@@ -11,21 +11,18 @@ import (
 )
 
 // selectEntries selects an app's entries by the beginning of their names. They are put
-// into order in Go: databases differ in how they order text.
+// into order in Go.
 const selectEntries = `SELECT name, etag, record, id, length, ends, broken FROM soloist WHERE substr(name, 1, $1) = $2`
 
 // List calls f for each entry of an app. The time is from before the statement, so that
 // a lease that was renewed meanwhile is not called expired.
 func (s *Store) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
-	now, err := s.now(ctx)
-	if err != nil {
-		return err
-	}
+	before := now()
 	rows, err := s.DB.QueryContext(ctx, selectEntries, len(app)+1, app+"/")
 	if err != nil {
 		return err
 	}
-	all, err := scan(rows, now)
+	all, err := scan(rows, before)
 	for _, e := range all {
 		if err == nil && !strings.HasPrefix(e.name, app+"/.") && !f(e.name, e.row.entry()) {
 			return nil

@@ -111,8 +111,7 @@ func (s *Store) ReadLog(ctx context.Context, name string, offset int64, n int) (
 	return all, nil
 }
 
-// Logs calls f for each log of an entry. They are put into order in Go: databases differ in
-// how they order text.
+// Logs calls f for each log of an entry. They are put into order in Go.
 func (s *Store) Logs(ctx context.Context, entry string, f func(name string, size int64) bool) error {
 	prefix := store.LogName(entry, "")
 	rows, err := s.DB.QueryContext(ctx, selectLogs, len(prefix), prefix)

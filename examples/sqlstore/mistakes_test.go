@@ -54,7 +54,7 @@ var entryMistakes = []mistake{
 	{"Save forgets the record", "\t\tr.record, r.etag = record, rand.Text()\n", "\t\tif checkpoint == nil {\n\t\t\tr.record = record\n\t\t}\n\t\tr.etag = rand.Text()\n"},
 	{"Load for anybody", "\t\terr = r.guard(l.id, etag)\n\t}\n\tif err", "\t\t_ = r.guard\n\t}\n\tif err"},
 	{"no Date", "Date: time.UnixMicro(r.now)", "Date: time.Time{}"},
-	{"no Date where there is no entry", "\t\treturn row{now: now}, cmp.Or(err, fs.ErrNotExist)", "\t\treturn row{now: now * 0}, cmp.Or(err, fs.ErrNotExist)"},
+	{"no Date where there is no entry", "\t\treturn row{now: now()}, fs.ErrNotExist", "\t\treturn row{now: now() * 0}, fs.ErrNotExist"},
 	{"the Date of the last write", "Date: time.UnixMicro(r.now)", "Date: time.UnixMicro(max(r.ends-r.length, 1))"},
 	{"the Date is an hour off", "Date: time.UnixMicro(r.now)", "Date: time.UnixMicro(r.now + 3600e6)"},
 }
@@ -70,7 +70,7 @@ var documentMistakes = []mistake{
 	{"no document is an empty one", "\t\terr = fs.ErrNotExist\n", "\t\t_, err = fs.ErrNotExist, nil\n"},
 	{"the ETag of a document is one of its content", "\tnext := rand.Text()\n", "\tnext := fmt.Sprintf(\"%s%x\", rand.Text()[:0], body)\n"},
 	{"the ETag of a document is the old one", "store.Revision{ETag: next,", "store.Revision{ETag: etag,"},
-	{"a document has no Date", "store.Revision{Date: time.UnixMicro(now)}", "store.Revision{Date: time.UnixMicro(now).Add(-time.Hour)}"},
+	{"a document has no Date", "store.Revision{Date: time.UnixMicro(now())}", "store.Revision{Date: time.UnixMicro(now()).Add(-time.Hour)}"},
 	{"a document of any length is taken", "if len(body) > store.MaxDocument {", "if len(body) > 4*store.MaxDocument {"},
 	{"one document for all names", "ctx, insertDocument, name,", "ctx, insertDocument, name[:1],"},
 	{"a document ends at a zero byte", "\tbody = append([]byte{}, body...) // not nil\n", "\tbody = append([]byte{}, body...)\n\tfor i, b := range body {\n\t\tif b == 0 {\n\t\t\tbody = body[:i]\n\t\t\tbreak\n\t\t}\n\t}\n"},

@@ -4,11 +4,8 @@
 // against the comments of the interface and tested by storetest, as any other
 // store would be.
 //
-// Where all replicas are on one machine, SQLite does; with a busy_timeout, or
-// calls that meet another's write fail instead of waiting. Where they are not,
-// let them share a PostgreSQL, and name its clock:
-//
-//	sqlstore.Store{DB: db, Clock: sqlstore.PostgresClock}
+// SQLite is for replicas on one machine: the machine's clock judges leases. It needs a busy_timeout, or
+// calls that meet another's write fail instead of waiting. host/postgres is a store for replicas anywhere.
 //
 // How a call is made atomic: it looks at the row, decides in Go, and updates
 // the row if that has still the version that was looked at; each change gives
@@ -23,7 +20,6 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"database/sql"
@@ -35,8 +31,7 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// Table is where the entries are, in PostgreSQL and SQLite alike. Times are in
-// microseconds.
+// Table is where the entries are. Times are in microseconds.
 const Table = `CREATE TABLE IF NOT EXISTS soloist (
 	name       TEXT PRIMARY KEY,
 	version    TEXT NOT NULL,    -- a new one with each change
@@ -49,10 +44,6 @@ const Table = `CREATE TABLE IF NOT EXISTS soloist (
 	broken     BOOLEAN NOT NULL
 )`
 
-// PostgresClock is the clock of a PostgreSQL server. Its now() would not do: it
-// stands still while a transaction waits.
-const PostgresClock = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint"
-
 const (
 	insert = `INSERT INTO soloist (name, version, etag, record, checkpoint, id, length, ends, broken)
 VALUES ($1, $2, $2, $3, '', '', 0, 0, FALSE) ON CONFLICT (name) DO NOTHING`
@@ -64,11 +55,6 @@ id = $7, length = $8, ends = $9, broken = $10 WHERE name = $1 AND version = $2`
 // A Store keeps its entries in a [Table] of DB, which has to be there.
 type Store struct {
 	DB *sql.DB
-
-	// Clock is the database's clock, that judges all leases, as an expression of
-	// SQL: microseconds since 1970. Empty: the clock of this machine, which
-	// must then be the only one, since clocks of two do not agree.
-	Clock string
 }
 
 var (
@@ -82,10 +68,6 @@ var (
 
 // Create makes the entry.
 func (s *Store) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	now, err := s.now(ctx)
-	if err != nil {
-		return store.Entry{}, err
-	}
 	etag := rand.Text()
 	made, err := one(s.DB.ExecContext(ctx, insert, name, etag, record))
 	if err == nil && !made {
@@ -94,7 +76,7 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (store.E
 	if err != nil {
 		return store.Entry{}, err
 	}
-	r := row{etag: etag, record: append([]byte(nil), record...), now: now}
+	r := row{etag: etag, record: append([]byte(nil), record...), now: now()}
 	return r.entry(), nil
 }
 
@@ -294,31 +276,24 @@ type column struct {
 // time.
 func (s *Store) look(ctx context.Context, name string, more ...column) (row, error) {
 	var r row
-	columns := "version, etag, record, id, length, ends, broken, " + cmp.Or(s.Clock, "0")
-	dest := []any{&r.version, &r.etag, &r.record, &r.id, &r.length, &r.ends, &r.broken, &r.now}
+	columns := "version, etag, record, id, length, ends, broken"
+	dest := []any{&r.version, &r.etag, &r.record, &r.id, &r.length, &r.ends, &r.broken}
 	for _, c := range more {
 		columns, dest = columns+", "+c.name, append(dest, c.dest)
 	}
 	err := s.DB.QueryRowContext(ctx, "SELECT "+columns+" FROM soloist WHERE name = $1", name).Scan(dest...)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		now, err := s.now(ctx)
-		return row{now: now}, cmp.Or(err, fs.ErrNotExist)
+		return row{now: now()}, fs.ErrNotExist
 	case err != nil:
 		return row{}, err
-	case s.Clock == "":
-		r.now = time.Now().UnixMicro()
 	}
+	r.now = now()
 	return r, nil
 }
 
-func (s *Store) now(ctx context.Context) (now int64, err error) {
-	if s.Clock == "" {
-		return time.Now().UnixMicro(), nil
-	}
-	err = s.DB.QueryRowContext(ctx, "SELECT "+s.Clock).Scan(&now)
-	return now, err
-}
+// now is the one clock, in microseconds.
+func now() int64 { return time.Now().UnixMicro() }
 
 // change lets decide change what a look at the entry has read, and writes the
 // result, all or nothing.

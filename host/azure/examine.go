@@ -16,20 +16,15 @@ import (
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
+
+	"github.com/soloist-go/soloist/internal/examine"
 )
 
-// A Check looks at one thing that lies between this process and its container.
-type Check struct {
-	Name string
-	Do   func(ctx context.Context) Finding
-}
-
-// A Finding is what a check came to. Neither text has secrets.
-type Finding struct {
-	Fails  bool   // the store cannot be used like this
-	Text   string // what was found
-	Advice string // what to do about it; empty: nothing
-}
+// What [Store.Examine] returns.
+type (
+	Check   = examine.Check
+	Finding = examine.Finding
+)
 
 // Examine returns the checks that show why a store does not work, each of which
 // supposes that those before it found no failure. The last one looks for the
@@ -38,11 +33,13 @@ type Finding struct {
 // clock.
 func (s *Store) Examine(name string, now func() time.Time) []Check {
 	e := &examination{store: s, now: now}
-	checks := []Check{{"service", e.service}, {"clock", e.clock}, {"credentials", e.credentials}, {"container", func(ctx context.Context) Finding { return e.found(ctx, name) }}}
+	found := func(ctx context.Context) Finding { return e.found(ctx, name) }
+	checks := []Check{{Name: "service", Do: e.service}, {Name: "clock", Do: e.clock},
+		{Name: "credentials", Do: e.credentials}, {Name: "container", Do: found}}
 	if !s.way.direct {
 		return checks
 	}
-	return append([]Check{{"dns", e.lookUp}, {"connection", e.connect}}, checks...)
+	return append([]Check{{Name: "dns", Do: e.lookUp}, {Name: "connection", Do: e.connect}}, checks...)
 }
 
 // An examination is what its checks have learnt so far.

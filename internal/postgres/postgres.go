@@ -1,4 +1,4 @@
-// Package postgres runs PostgreSQL for the tests of the examples.
+// Package postgres runs PostgreSQL for tests.
 package postgres
 
 import (

@@ -1,4 +1,4 @@
-// Package cron is robfig/cron, which the peers use that elect a leader.
+// Package cron is robfig/cron, which the peers use that elect a leader, and for the schedules of those without a cron text.
 package cron
 
 import (
@@ -10,27 +10,22 @@ import (
 	"github.com/soloist-go/soloist/bench/internal/replica"
 )
 
-// A skewed schedule imitates a machine whose clock is wrong, since the library reads the real clock.
-type skewed struct {
-	cron.Schedule
-	ahead time.Duration
-}
-
-func (s skewed) Next(now time.Time) time.Time {
-	return s.Schedule.Next(now.Add(s.ahead)).Add(-s.ahead)
+// Parse is the schedule of a job.
+func Parse(j replica.Job) (cron.Schedule, error) {
+	return cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(j.Cron())
 }
 
 // Run has the jobs of a replica run at their ticks while it leads, until ctx ends. A fleet that only leads has none.
 func Run(ctx context.Context, w replica.Settings, leads func() bool) error {
 	c := cron.New(cron.WithLocation(time.UTC))
 	for _, j := range w.Jobs {
-		schedule, err := cron.NewParser(cron.Second | cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow).Parse(j.Cron())
+		schedule, err := Parse(j)
 		if err != nil {
 			return err
 		}
-		c.Schedule(skewed{schedule, w.Skew}, cron.FuncJob(func() {
+		c.Schedule(schedule, cron.FuncJob(func() {
 			if leads() {
-				_ = w.Do(ctx, j, j.Tick(w.Now())) // it ends early only as ctx does
+				_ = w.Do(ctx, j, j.Tick(time.Now())) // it ends early only as ctx does
 			}
 		}))
 	}

@@ -8,8 +8,8 @@ import (
 // A Job is due at regular times.
 type Job struct {
 	Name  string
-	Every time.Duration // a minute, or whole seconds of which a minute has a whole number
-	At    time.Duration // whole seconds: the ticks are so long after the multiples of Every
+	Every time.Duration // a day, a minute, or whole seconds of which a minute has a whole number
+	At    time.Duration // whole seconds, of a day whole minutes: the ticks are so long after the multiples of Every
 	Work  time.Duration // how long a run takes
 }
 
@@ -18,7 +18,10 @@ const early = 20 * time.Millisecond
 
 // Cron is the schedule as cron text with seconds first, which all peers take.
 func (j Job) Cron() string {
-	if j.Every == time.Minute {
+	switch j.Every {
+	case 24 * time.Hour:
+		return fmt.Sprintf("0 %d %d * * *", j.At/time.Minute%60, j.At/time.Hour)
+	case time.Minute:
 		return fmt.Sprintf("%d * * * * *", j.At/time.Second)
 	}
 	return fmt.Sprintf("%d-59/%d * * * * *", j.At/time.Second, j.Every/time.Second)

@@ -18,7 +18,7 @@ const variable = "BENCH_REPLICA"
 
 // Settings configure a replica.
 type Settings struct {
-	Skew    time.Duration // by how much its wall clock is ahead
+	Skew    time.Duration // by how much the wall clock of its program is ahead
 	Service string        // where it meets the others: a connection string, an address or a URL
 	Space   string        // what separates its fleet from others at the service
 	Ahead   bool          // claim ahead
@@ -34,25 +34,24 @@ func (s Settings) Env() string {
 	return variable + "=" + string(b)
 }
 
-// Now is the wall clock of the replica.
-func (s Settings) Now() time.Time { return time.Now().Add(s.Skew) }
-
 // What replicas print.
 const (
 	Start = "start"
 	End   = "end"
+	Lead  = "lead" // it enqueues the ticks of the first job, which others may run
 )
 
 // say prints a line about a run, by one call of the system. The bench reads it as an event of proctest.
-func say(what, job string, tick time.Time) {
-	b, _ := json.Marshal(map[string]any{"What": what, "Job": job, "Tick": tick, "At": time.Now()}) // of texts and times
+func (s Settings) say(what, job string, tick time.Time) {
+	at := time.Now().Add(-s.Skew)
+	b, _ := json.Marshal(map[string]any{"What": what, "Job": job, "Tick": tick, "At": at}) // of texts and times
 	os.Stdout.Write(append(b, '\n'))
 }
 
 // Do is the run of a job at a tick.
 func (s Settings) Do(ctx context.Context, j Job, tick time.Time) error {
-	say(Start, j.Name, tick)
-	defer say(End, j.Name, tick)
+	s.say(Start, j.Name, tick)
+	defer s.say(End, j.Name, tick)
 	if j.Work == 0 {
 		return nil
 	}
@@ -71,11 +70,14 @@ func Wait(ctx context.Context, d time.Duration) error {
 	}
 }
 
+// Enqueues says that this replica enqueues the ticks of a job.
+func (s Settings) Enqueues(j Job) { s.say(Lead, j.Name, time.Time{}) }
+
 // Lead is what a leader does: it says when it begins to lead, and when it ends.
 func (s Settings) Lead(ctx context.Context) {
-	say(Start, s.Jobs[0].Name, time.Time{})
+	s.say(Start, s.Jobs[0].Name, time.Time{})
 	<-ctx.Done()
-	say(End, s.Jobs[0].Name, time.Time{})
+	s.say(End, s.Jobs[0].Name, time.Time{})
 }
 
 // Main runs a replica until SIGTERM, or until the bench has ended.

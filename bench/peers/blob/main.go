@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/bloberror"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
@@ -34,7 +35,7 @@ func serve(ctx context.Context, w replica.Settings) error {
 			return err
 		}
 		all.Go(func() {
-			for tick := j.Next(w.Now()); replica.Wait(ctx, tick.Sub(w.Now())) == nil; tick = j.Next(tick) {
+			for tick := j.Next(time.Now()); replica.Wait(ctx, time.Until(tick)) == nil; tick = j.Next(tick) {
 				_, err := l.AcquireLease(ctx, 15, nil)
 				if err == nil {
 					_ = w.Do(ctx, j, tick) // it ends early only as ctx does

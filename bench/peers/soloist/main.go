@@ -20,7 +20,7 @@ func serve(ctx context.Context, w replica.Settings) error {
 		return err
 	}
 	s := soloist.Scheduler{
-		Store: store, App: "bench", Replica: w.Name, Now: w.Now, Grace: 2 * time.Second,
+		Store: store, App: "bench", Replica: w.Name, Grace: 2 * time.Second,
 		Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
 	}
 	if w.Leads {

@@ -40,6 +40,7 @@ type App struct {
 	unknown   []string          // those that are none
 	Pings     map[string]string // the URLs to which jobs report their runs; secret
 	Serves    bool              // it runs jobs by these settings until it is stopped
+	opened    bool              // the store, by these settings
 
 	catalog
 	work  func() defined // what does not change while it runs
@@ -57,10 +58,13 @@ type defined struct {
 
 // A Config is what a program says of itself. The environment says the rest.
 type Config struct {
-	Work    []soloist.Work
-	Groups  map[string]int // as of a Scheduler
-	Store   store.Store    // nil: what SOLOIST_STORAGE says
-	Queue   alarm.Queue    // of alarms, if SOLOIST_ALARM asks for them; nil: a queue of the storage account
+	Work   []soloist.Work
+	Groups map[string]int // as of a Scheduler
+	Store  store.Store    // nil: what SOLOIST_STORAGE says
+
+	OpenStore func(url string) (store.Store, error) // of URLs that are no blob service's; nil: there are none
+
+	Queue   alarm.Queue // of alarms, if SOLOIST_ALARM asks for them; nil: a queue of the storage account
 	Console Console
 	Now     func() time.Time
 	Replica string // what records name as the author of what is done

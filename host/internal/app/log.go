@@ -5,6 +5,7 @@ import (
 	"io"
 	"log/slog"
 	"maps"
+	"net/url"
 	"os"
 	"reflect"
 	"slices"
@@ -106,13 +107,21 @@ func (s *Settings) Secrets(pings map[string]string) []string {
 	for _, url := range pings {
 		add(url)
 	}
-	for _, name := range []string{"AzureWebJobsStorage__clientSecret", "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD"} {
+	for _, name := range []string{"AzureWebJobsStorage__clientSecret", "AZURE_CLIENT_SECRET", "AZURE_CLIENT_CERTIFICATE_PASSWORD", "PGPASSWORD"} {
 		add(os.Getenv(name))
+	}
+	if s.otherScheme() != "" { // what is before its last @, as it is and decoded, also in a URL with a mistake
+		login := s.Storage[:max(strings.LastIndex(s.Storage, "@"), 0)]
+		_, password, _ := strings.Cut(strings.TrimPrefix(login, s.otherScheme()+"://"), ":")
+		add(password)
+		if decoded, err := url.PathUnescape(password); err == nil {
+			add(decoded)
+		}
 	}
 	for _, place := range []string{s.Storage, os.Getenv("AzureWebJobsStorage"), os.Getenv("AzureWebJobsStorage__blobServiceUri"), os.Getenv("AzureWebJobsStorage__queueServiceUri")} {
 		for part := range strings.FieldsFuncSeq(place, func(c rune) bool { return c == ';' || c == '?' || c == '&' }) {
 			switch name, value, _ := strings.Cut(part, "="); strings.ToLower(name) {
-			case "accountkey", "sig":
+			case "accountkey", "sig", "password":
 				add(value)
 			case "sharedaccesssignature":
 				if _, sig, ok := strings.Cut(value, "sig="); ok {

@@ -25,7 +25,7 @@ func Open(c Config) (*App, error) {
 	pings, mistakes := override(a.Scheduler.Jobs)
 	a.Pings, errs = pings, append(errs, mistakes...)
 	a.catalog, a.work = catalogOf(a.Scheduler), sync.OnceValue(a.define)
-	errs = append(errs, a.open(c.Store))
+	errs = append(errs, a.open(c.Store, c.OpenStore))
 	errs = append(errs, a.setLease(), a.checkAlerts())
 	a.unknown = unknown(a.Jobs())
 	a.Strange = slices.Concat(a.unknown, a.Settings.idle(), idleZone(a.Scheduler.Jobs))
@@ -68,17 +68,18 @@ func sort(work []soloist.Work, s *soloist.Scheduler) (errs []error) {
 
 // open opens the store, unless one is given. Where that fails, one in memory
 // stands in, so that the rest can be checked.
-func (a *App) open(given store.Store) error {
+func (a *App) open(given store.Store, others func(url string) (store.Store, error)) error {
 	s := storage{Store: given}
 	if given != nil {
 		s.name = describe(given)
 	} else {
 		var err error
-		if s, err = a.Settings.storage(); err != nil {
+		if s, err = a.Settings.storage(others); err != nil {
 			a.Store = &local.Memory{}
 			a.Scheduler.Store = a.Store
 			return err
 		}
+		a.opened = true
 	}
 	a.Logs, _ = s.Store.(store.Appender)
 	a.Store, a.Scheduler.Store, a.Place = s.Store, s.Store, format.Line(s.name)
@@ -86,6 +87,24 @@ func (a *App) open(given store.Store) error {
 		a.Notes = append(a.Notes, s.note)
 	}
 	return nil
+}
+
+// closeTime is how long a command waits for a store to close.
+const closeTime = time.Second
+
+// CloseStore closes the store that was opened here, if it can be closed. A call that still waits for a server does not keep the
+// program from its end.
+func (a *App) CloseStore() {
+	s, ok := a.Store.(interface{ Close() })
+	if !ok || !a.opened {
+		return
+	}
+	closed := make(chan struct{})
+	go func() { s.Close(); close(closed) }()
+	select {
+	case <-closed:
+	case <-time.After(closeTime):
+	}
 }
 
 func describe(s store.Store) string {

@@ -25,7 +25,7 @@ import (
 // what is wanted of a value. A tag one has all values that there are.
 type Settings struct {
 	App             string         `envconfig:"SOLOIST_APP" doc:"namespace of the records; programs of one name share their ticks" unset:"CONTAINER_APP_NAME, CONTAINER_APP_JOB_NAME, WEBSITE_SITE_NAME with its slot, else the program's name" want:"up to 63 lower-case letters, digits and hyphens, no hyphen first"`
-	Storage         string         `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH or memory:" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
+	Storage         string         `envconfig:"SOLOIST_STORAGE" doc:"connection string, blob service URL, dir:PATH, memory:, or the URL of a store that the program brings, such as postgres://HOST/DATABASE" unset:"the AzureWebJobsStorage family, else dir:.soloist" secret:"true"`
 	Container       string         `envconfig:"SOLOIST_CONTAINER" doc:"blob container" unset:"soloist" want:"3 to 63 lower-case letters, digits and single hyphens between them"`
 	Lease           time.Duration  `envconfig:"SOLOIST_LEASE" doc:"how long a dead replica keeps the others away" unset:"30s" want:"whole seconds within what the store takes, such as 30s"`
 	Addr            string         `envconfig:"SOLOIST_ADDR" doc:"where HTTP listens" unset:"127.0.0.1:8080, which only this machine reaches, or the next free port; :8080 on Container Apps, App Service and Kubernetes, and as the first process of a container; in Functions the port that the host names" want:"host:port or :port, with a port up to 65535"`

@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/local"
+	"github.com/soloist-go/soloist/internal/examine"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -27,10 +28,12 @@ type storage struct {
 const defaultDir = ".soloist"
 
 // storage opens what SOLOIST_STORAGE says, else the storage of the Functions
-// host. Errors never show the value, which may be a secret.
-func (s *Settings) storage() (storage, error) {
+// host; others opens a URL of any other kind. Errors never show the value, which may be a secret.
+func (s *Settings) storage(others func(url string) (store.Store, error)) (storage, error) {
 	path, isDir := strings.CutPrefix(s.Storage, "dir:")
 	switch {
+	case s.otherScheme() != "":
+		return s.other(others)
 	case isDir && path == "":
 		return storage{}, errors.New("SOLOIST_STORAGE is dir: without a path: want dir:PATH")
 	case isDir:
@@ -53,6 +56,31 @@ func (s *Settings) storage() (storage, error) {
 	return nowhere()
 }
 
+// otherScheme is the scheme of SOLOIST_STORAGE if that is the URL of no blob service, such as postgres; else empty.
+func (s *Settings) otherScheme() string {
+	scheme, _, ok := strings.Cut(s.Storage, "://")
+	if !ok || scheme == "http" || scheme == "https" || strings.ContainsFunc(scheme, func(c rune) bool { return c < 'a' || c > 'z' }) {
+		return ""
+	}
+	return scheme
+}
+
+// other opens a URL for which the program brings the store.
+func (s *Settings) other(open func(url string) (store.Store, error)) (storage, error) {
+	if open == nil {
+		text := fmt.Sprintf("SOLOIST_STORAGE begins with %s://, and this program brings no store for it: want host.Program.OpenStore", s.otherScheme())
+		if strings.HasPrefix(s.otherScheme(), "postgres") {
+			text += ", such as host.Program{OpenStore: postgres.OpenURL} with github.com/soloist-go/soloist/host/postgres"
+		}
+		return storage{}, errors.New(text)
+	}
+	backend, err := open(s.Storage)
+	if err != nil {
+		return storage{}, fmt.Errorf("SOLOIST_STORAGE: %w", err)
+	}
+	return storage{Store: backend, name: describe(backend)}, nil
+}
+
 // hostTime bounds the look-up of a host.
 const hostTime = 3 * time.Second
 
@@ -60,7 +88,7 @@ const hostTime = 3 * time.Second
 // machine of one's own, would hide a slip in its name. Empty: there is a host, or the storage needs none.
 func FindHost(a *App) string {
 	backend, ok := a.Store.(interface {
-		Examine(name string, now func() time.Time) []azure.Check
+		Examine(name string, now func() time.Time) []examine.Check
 	})
 	if !ok {
 		return ""
@@ -71,7 +99,7 @@ func FindHost(a *App) string {
 		if c.Name != "dns" {
 			continue
 		}
-		found := make(chan azure.Finding, 1)
+		found := make(chan examine.Finding, 1)
 		go func() { found <- c.Do(ctx) }() // the system's resolver may not heed ctx
 		select {
 		case f := <-found:
@@ -90,7 +118,7 @@ func (s *Settings) account() (azure.Config, bool) {
 	family := hostStorage()
 	family.Container = s.Container
 	switch {
-	case strings.HasPrefix(s.Storage, "dir:"), s.Storage == "memory:":
+	case strings.HasPrefix(s.Storage, "dir:"), s.Storage == "memory:", s.otherScheme() != "":
 		return azure.Config{}, false
 	case strings.HasPrefix(s.Storage, "https://"), strings.HasPrefix(s.Storage, "http://"):
 		// The identity of the Functions host, if it has one, is kept.

@@ -17,11 +17,18 @@ import (
 	"github.com/soloist-go/soloist/internal/nightly"
 )
 
-var kinds = []string{azd.Functions, azd.App, azd.Job}
+var kinds = []string{azd.Functions, azd.App, azd.Job, azd.AlwaysOn} // those of azd
 
 // program is one with values that all kinds take.
 func program(kind string) azd.Program {
-	return azd.Program{Kind: kind, App: "night-report", Queue: "night-report-alarm", Package: "./jobs", Go: "1.26", Root: "..", Here: "deploy", Timeout: 1800}
+	p := azd.Program{Kind: kind, App: "night-report", Queue: "night-report-alarm", Package: "./jobs", Go: "1.26", Root: "..", Here: "deploy", Timeout: 1800}
+	if p.StaysUp() {
+		p.Queue = ""
+	}
+	if kind == azd.Kubernetes {
+		p.Image = "registry.example.com/reports:1.4.0"
+	}
+	return p
 }
 
 // must ends a test that cannot go on.
@@ -101,6 +108,22 @@ func TestFilesSay(t *testing.T) {
 	}
 }
 
+// A program that stays up has nothing of an alarm: no queue, no role for messages, no setting, no hook.
+func TestAlwaysOnHasNoAlarm(t *testing.T) {
+	t.Parallel()
+	for name, text := range filesOf(t, program(azd.AlwaysOn)) {
+		if word := regexp.MustCompile(`SOLOIST_ALARM|SOLOIST_STAY|azure-queue|cooldownPeriod|hooks:|wakes it up|minReplicas: [01]\n`).Find(text); word != nil {
+			t.Errorf("%s has %s", name, word)
+		}
+	}
+	files := filesOf(t, program(azd.AlwaysOn))
+	wantText(t, "main.parameters.json", string(files["infra/main.parameters.json"]), `"queueName": {"value": ""}`)
+	wantText(t, "storage.bicep", string(files["infra/modules/storage.bicep"]), "queueServices@2024-01-01' = if (!empty(queueName)) {",
+		"queues@2024-01-01' = if (!empty(queueName)) {")
+	wantText(t, "identity.bicep", string(files["infra/modules/identity.bicep"]), "empty(queueName) ? [] : [storageQueueDataContributor]",
+		"if (!empty(deployerId) && !empty(queueName)) {")
+}
+
 // The commands of the README work on a machine that has what it names: azd refuses a service of the language custom until
 // that is switched on, and its hooks run Go.
 func TestReadmeHasWhatIsNeeded(t *testing.T) {
@@ -147,6 +170,39 @@ func TestNamesAreEscaped(t *testing.T) {
 	}
 }
 
+// The manifest and the chart have the values of the program, and the probes, the address and the time to stop are those of
+// Container Apps. proof/kubernetes compares both with the types of Kubernetes and with what Helm makes of the chart.
+func TestKubernetesFitsContainerApps(t *testing.T) {
+	t.Parallel()
+	files := filesOf(t, program(azd.Kubernetes))
+	manifest := string(files["kubernetes.yaml"])
+	wantText(t, "values.yaml", string(files["chart/values.yaml"]), `
+image: "registry.example.com/reports:1.4.0"
+`, `
+app: "night-report"
+`, `
+secret: "night-report"
+`)
+	wantText(t, "Chart.yaml", string(files["chart/Chart.yaml"]), `
+name: "night-report"
+`)
+	wantText(t, "kubernetes.yaml", manifest, `image: "registry.example.com/reports:1.4.0"`, `value: "night-report"`, "runAsNonRoot: true",
+		"runAsUser: 65532", "readOnlyRootFilesystem: true", "allowPrivilegeEscalation: false", "drop: [ALL]", "  replicas: 2\n",
+		"key: SOLOIST_STORAGE", "key: SOLOIST_READ_TOKEN", "key: SOLOIST_ADMIN_TOKEN")
+	app, err := os.ReadFile(top + "/deploy/containerapp.yaml")
+	must(t, err)
+	said := regexp.MustCompile(`(terminationGracePeriodSeconds|path|periodSeconds|timeoutSeconds|failureThreshold|SOLOIST_(?:GRACE|ADDR)\s+value): (\S+)`)
+	values := func(text string) (all []string) {
+		for _, m := range said.FindAllStringSubmatch(text, -1) {
+			all = append(all, strings.Join(strings.Fields(m[1]), " ")+" "+strings.Trim(m[2], `"`))
+		}
+		return all
+	}
+	if got, want := values(manifest), values(string(app)); len(want) != 15 || !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
 // What the files could not say is refused, with what is allowed.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
@@ -159,6 +215,9 @@ func TestBadInput(t *testing.T) {
 		`main package is "./../x"`:     func(p *azd.Program) { p.Package = "./../x" },
 		"release of Go":                func(p *azd.Program) { p.Go = "devel +1" },
 		"control character":            func(p *azd.Program) { p.Root = "../a\nb" },
+		"name it with --image":         func(p *azd.Program) { p.Kind = azd.Kubernetes },
+		`image is "jobs": name it`:     func(p *azd.Program) { p.Kind, p.Image = azd.Kubernetes, "jobs" },
+		"containerapp has no --image":  func(p *azd.Program) { p.Image = "jobs:1" },
 	} {
 		p := program(azd.App)
 		change(&p)
@@ -221,7 +280,7 @@ func TestFitsManifests(t *testing.T) {
 		slices.Sort(all)
 		return slices.Compact(all)
 	}
-	for kind, manifests := range map[string][]string{azd.App: {"containerapp-alarm.yaml"}, azd.Job: {"job-alarm.yaml", "job-daily.yaml"}} {
+	for kind, manifests := range map[string][]string{azd.App: {"containerapp-alarm.yaml"}, azd.AlwaysOn: {"containerapp.yaml"}, azd.Job: {"job-alarm.yaml", "job-daily.yaml"}} {
 		var text strings.Builder
 		for _, name := range manifests {
 			b, err := os.ReadFile("../../../deploy/" + name)
@@ -270,7 +329,7 @@ func TestAlertsFitBicep(t *testing.T) {
 		spaced(fmt.Sprintf("resource alerts '%s@%s' = [ for rule in rules: {", rule.Type, rule.APIVersion)),
 		fmt.Sprintf("kind: '%s' properties: ", rule.Kind)+inBicep(rule.Properties))
 	lines := strings.NewReplacer("[concat('", "lines: '", "')]", "'", "', parameters('appName'), '", "${resourceName}").Replace(template.Variables.Lines)
-	for _, kind := range []string{azd.App, azd.Job} {
+	for _, kind := range []string{azd.App, azd.Job, azd.AlwaysOn} {
 		if !bytes.Contains(filesOf(t, program(kind))["infra/main.bicep"], []byte(lines+"\n")) {
 			t.Errorf("%s has no %s", kind, lines)
 		}
@@ -329,7 +388,7 @@ func TestHook(t *testing.T) {
 // the role is too young.
 func TestWakeHook(t *testing.T) {
 	t.Parallel()
-	for _, kind := range kinds {
+	for _, kind := range []string{azd.Functions, azd.App, azd.Job} {
 		bin, dir := t.TempDir(), t.TempDir()
 		p := program(kind)
 		p.Root = filepath.ToSlash(dir)

@@ -1,6 +1,6 @@
-// Package azd has the files that deploy a program to Azure with the Azure
-// Developer CLI: azure.yaml, the infrastructure in Bicep, and an image or a
-// hook that builds the program. None of them has a secret.
+// Package azd has the files that deploy a program: to Azure with the Azure
+// Developer CLI, azure.yaml, the infrastructure in Bicep, and an image or a
+// hook that builds the program; to Kubernetes an image, a chart and a manifest. None of them has a secret.
 package azd
 
 import (
@@ -25,6 +25,10 @@ const (
 	Functions = "functions"
 	App       = "containerapp"
 	Job       = "containerapp-job"
+
+	// These keep replicas up.
+	AlwaysOn   = "containerapp-always-on"
+	Kubernetes = "kubernetes"
 )
 
 //go:embed files
@@ -34,8 +38,11 @@ var embedded embed.FS
 // is there twice.
 var layers = map[string][]string{
 	Functions: {"all", "functions"},
-	App:       {"all", "containers", "containerapp"},
-	Job:       {"all", "containers", "containerapp-job"},
+	App:       {"all", "image", "containers", "containerapp"},
+	Job:       {"all", "image", "containers", "containerapp-job"},
+
+	AlwaysOn:   {"all", "image", "containers", "containerapp-always-on"},
+	Kubernetes: {"image", "kubernetes"},
 }
 
 // Files are the files of a program, by path, with slashes.
@@ -65,6 +72,9 @@ func (p *Program) Files() (map[string][]byte, error) {
 		if err != nil {
 			return nil, err
 		}
+	}
+	if p.Kind == Kubernetes {
+		return files, p.addChart(files)
 	}
 	return files, nil
 }

@@ -25,7 +25,7 @@ func shipped(t *testing.T) map[string]string {
 			return err
 		}
 		base := d.Name()
-		if d.IsDir() && (base == ".git" || base == "testdata" || base == "node_modules") {
+		if d.IsDir() && (base == ".git" || base == "testdata" || base == "node_modules" || base == ".vitepress") {
 			return fs.SkipDir
 		}
 		known := slices.Contains([]string{".md", ".go", ".yaml", ".json", ".tmpl", ".bicep"}, filepath.Ext(base)) || strings.HasPrefix(base, "Dockerfile")
@@ -215,10 +215,12 @@ func thousands(hours float64) string {
 	return n
 }
 
-// Each image that a Dockerfile pulls can be replaced by a copy of one's own, and both Dockerfiles pull the same ones.
-func TestBaseImagesAreArguments(t *testing.T) {
+// Each image that a Dockerfile pulls can be replaced by a copy of one's own. All Dockerfiles pull the same ones, and put the
+// licences of all that is linked into the image by the same command, which .ci/image checks.
+func TestDockerfiles(t *testing.T) {
 	t.Parallel()
 	var images [][]string
+	licences := map[string]bool{}
 	for name, text := range map[string]string{
 		"Dockerfile":               shipped(t)["Dockerfile"],
 		"that of containerapp":     string(filesOf(t, program(azd.App))["Dockerfile"]),
@@ -230,6 +232,10 @@ func TestBaseImagesAreArguments(t *testing.T) {
 			known, pulled = append(known, m[1]), append(pulled, m[2])
 		}
 		images = append(images, pulled)
+		licences[regexp.MustCompile(`(?ms)^RUN mkdir /licenses .*?[^\\]$`).FindString(text)] = true
+		if !strings.Contains(text, "\nCOPY --from=build /licenses /licenses\n") {
+			t.Errorf("%s: the image has no licences", name)
+		}
 		for _, m := range regexp.MustCompile(`(?m)^FROM (\S+)`).FindAllStringSubmatch(text, -1) {
 			if arg, ok := strings.CutPrefix(m[1], "$"); !ok || !slices.Contains(known, arg) {
 				t.Errorf("%s: FROM %s is no argument", name, m[1])
@@ -238,5 +244,8 @@ func TestBaseImagesAreArguments(t *testing.T) {
 	}
 	if len(images[0]) != 2 || !slices.Equal(images[0], images[1]) || !slices.Equal(images[0], images[2]) {
 		t.Errorf("got %q", images)
+	}
+	if len(licences) != 1 || licences[""] {
+		t.Errorf("got %d commands that collect licences, want the same in each Dockerfile: %v", len(licences), licences)
 	}
 }

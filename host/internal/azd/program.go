@@ -14,12 +14,13 @@ import (
 type Program struct {
 	Kind    string
 	App     string // name of the records
-	Queue   string // of the alarm
+	Queue   string // of the alarm; empty: replicas stay up
 	Package string // the main package, as from the root of the module: "./jobs"
 	Go      string // the release of Go that builds it: "1.26"
 	Root    string // the root of the module, as from the directory of the files, with slashes
 	Here    string // the directory of the files, as from the root of the module, with slashes
 	Timeout int    // seconds that a pass may take
+	Image   string // what pods of Kubernetes run, with a tag or a digest
 }
 
 // maxName is how long the name of a resource may be, so that the name of a
@@ -68,21 +69,29 @@ var (
 	appRule     = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 	queueRule   = regexp.MustCompile(`^[a-z0-9](-?[a-z0-9]){2,62}$`)
 	goRule      = regexp.MustCompile(`^1\.[0-9]+$`)
+	imageRule   = regexp.MustCompile(`^[a-z0-9][A-Za-z0-9._/:-]*(:[A-Za-z0-9_][A-Za-z0-9._-]*|@sha256:[0-9a-f]{64})$`)
 )
+
+// StaysUp reports whether replicas of the kind are up all the time, so that no alarm wakes them up.
+func (p *Program) StaysUp() bool { return p.Kind == AlwaysOn || p.Kind == Kubernetes }
 
 // check refuses what the files could not say.
 func (p *Program) check() error {
 	switch {
 	case layers[p.Kind] == nil:
-		return fmt.Errorf("the kind is %q: want %s, %s or %s", p.Kind, Functions, App, Job)
+		return fmt.Errorf("the kind is %q: want %s, %s, %s, %s or %s", p.Kind, Functions, App, Job, AlwaysOn, Kubernetes)
 	case !appRule.MatchString(p.App):
 		return fmt.Errorf("the name of the app is %q: want up to 63 lower-case letters, digits and hyphens, no hyphen first", p.App)
-	case !queueRule.MatchString(p.Queue) || len(p.Queue) > maxQueue:
+	case !p.StaysUp() && !queueRule.MatchString(p.Queue) || len(p.Queue) > maxQueue:
 		return fmt.Errorf("the queue is named %q: want 3 to %d lower-case letters, digits and single hyphens, no hyphen first or last", p.Queue, maxQueue)
 	case !packageRule.MatchString(p.Package):
 		return fmt.Errorf("the main package is %q: want its directory from the root of the module, such as ./jobs", p.Package)
 	case !goRule.MatchString(p.Go):
 		return fmt.Errorf("the release of Go is %q: want one such as 1.26", p.Go)
+	case p.Kind == Kubernetes && !imageRule.MatchString(p.Image):
+		return fmt.Errorf("the image is %q: name it with --image, with a tag or a digest, such as registry.example.com/jobs:1.4.0", p.Image)
+	case p.Kind != Kubernetes && p.Image != "":
+		return fmt.Errorf("the image is %q: %s has no --image, since azd builds the image and names it", p.Image, p.Kind)
 	case strings.ContainsFunc(p.Root+p.Here, unicode.IsControl):
 		return fmt.Errorf("the path %q has a control character in it", p.Root+p.Here)
 	}

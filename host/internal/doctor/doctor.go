@@ -12,13 +12,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/host/internal/app"
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/host/internal/view"
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/desk"
+	"github.com/soloist-go/soloist/internal/examine"
 	"github.com/soloist-go/soloist/internal/schedule"
 	"github.com/soloist-go/soloist/store"
 )
@@ -74,7 +74,7 @@ type doctor struct {
 
 // examiner is a store that knows what lies between it and its service.
 type examiner interface {
-	Examine(name string, now func() time.Time) []azure.Check
+	Examine(name string, now func() time.Time) []examine.Check
 }
 
 // Examine does all checks, one after the other. settings is what is wrong with the settings. tell gets each finding at once, as

@@ -14,8 +14,7 @@ param location string
 @maxLength(18)
 param resourceName string
 
-@description('The queue of the alarm.')
-@minLength(3)
+@description('The queue of the alarm; empty: replicas stay up.')
 @maxLength(63)
 param queueName string
 
@@ -72,6 +71,7 @@ module identity 'modules/identity.bicep' = {
     location: location
     tags: tags
     storageName: storage.outputs.name
+    queueName: queueName
     deployerId: deployerId
     deployerType: deployerType
     registryName: environment.outputs.registryName

@@ -71,6 +71,7 @@ module identity 'modules/identity.bicep' = {
     location: location
     tags: tags
     storageName: storage.outputs.name
+    queueName: queueName
     deployerId: deployerId
     deployerType: deployerType
     ownsBlobs: true

@@ -5,6 +5,9 @@ param location string
 param tags object
 param storageName string
 
+@description('The queue of the alarm; empty: none, so nobody gets a role for messages.')
+param queueName string
+
 @description('Registry of the image; empty: there is none.')
 param registryName string = ''
 
@@ -33,7 +36,7 @@ resource account 'Microsoft.Storage/storageAccounts@2024-01-01' existing = {
 }
 
 resource data 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
-  for role in [ownsBlobs ? storageBlobDataOwner : storageBlobDataContributor, storageQueueDataContributor]: {
+  for role in concat([ownsBlobs ? storageBlobDataOwner : storageBlobDataContributor], empty(queueName) ? [] : [storageQueueDataContributor]): {
     name: guid(account.id, identity.id, role)
     scope: account
     properties: {
@@ -44,7 +47,7 @@ resource data 'Microsoft.Authorization/roleAssignments@2022-04-01' = [
   }
 ]
 
-resource wake 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(deployerId)) {
+resource wake 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(deployerId) && !empty(queueName)) {
   name: guid(account.id, deployerId, storageQueueDataMessageSender)
   scope: account
   properties: {

@@ -4,7 +4,7 @@
 param location string
 param tags object
 
-@description('The queue of the alarm.')
+@description('The queue of the alarm; empty: none.')
 param queueName string
 
 @description('Blob containers beside the one of the records.')
@@ -43,14 +43,14 @@ resource containerOf 'Microsoft.Storage/storageAccounts/blobServices/containers@
   }
 ]
 
-resource queues 'Microsoft.Storage/storageAccounts/queueServices@2024-01-01' = {
+resource queues 'Microsoft.Storage/storageAccounts/queueServices@2024-01-01' = if (!empty(queueName)) {
   parent: account
   name: 'default'
 }
 
-resource alarm 'Microsoft.Storage/storageAccounts/queueServices/queues@2024-01-01' = {
+resource alarm 'Microsoft.Storage/storageAccounts/queueServices/queues@2024-01-01' = if (!empty(queueName)) {
   parent: queues
-  name: queueName
+  name: empty(queueName) ? 'none' : queueName
 }
 
 output name string = account.name

@@ -1,0 +1,134 @@
+package postgres
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"strconv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/soloist-go/soloist/store"
+)
+
+var (
+	_ store.LeaseBreaker       = (*Store)(nil)
+	_ store.ConditionalBreaker = (*Store)(nil)
+	_ store.Lease              = (*lease)(nil)
+	_ store.Checkpointer       = (*lease)(nil)
+)
+
+// A lease is the lease of an entry under one id.
+type lease struct {
+	store    *Store
+	name, id string
+}
+
+// Lease implements [store.Store].
+func (s *Store) Lease(name, id string) store.Lease { return &lease{s, name, id} }
+
+func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
+	if shortest, longest := l.store.Limits(); d < shortest || d > longest {
+		return store.Revision{}, fmt.Errorf("postgres: %s %s: a lease of %s: want %s to %s", acquire, l.name, d, shortest, longest)
+	}
+	return l.store.change(ctx, acquire, l.name, l.store.sql.acquire, l.id, d.Microseconds(), etag)
+}
+
+func (l *lease) Renew(ctx context.Context) (store.Revision, error) {
+	return l.store.change(ctx, renew, l.name, l.store.sql.renew, l.id)
+}
+
+func (l *lease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	if err := checkRecord(write, l.name, record); err != nil {
+		return store.Revision{}, err
+	}
+	return l.store.change(ctx, write, l.name, l.store.sql.write, l.id, etag, string(record))
+}
+
+func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
+	if err := checkRecord(save, l.name, record); err != nil {
+		return store.Revision{}, err
+	}
+	if n := len(checkpoint); n > store.MaxCheckpoint {
+		return store.Revision{}, tooLong(save, l.name, "checkpoint", n, store.MaxCheckpoint)
+	}
+	return l.store.change(ctx, save, l.name, l.store.sql.save, l.id, etag, string(record), notNil(checkpoint))
+}
+
+func (l *lease) Release(ctx context.Context) error {
+	_, err := l.store.change(ctx, release, l.name, l.store.sql.release, l.id)
+	return err
+}
+
+func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
+	var verdict string
+	var size int64
+	var checkpoint []byte
+	args := []any{l.name, l.id, etag, store.MaxCheckpoint}
+	err := l.store.row(ctx, load, l.name, l.store.sql.load, args, &verdict, &size, &checkpoint)
+	if err == nil {
+		err = verdicts[verdict]
+	}
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil, refuse(load, l.name, fs.ErrNotExist)
+	case err == nil && size > store.MaxCheckpoint:
+		err = store.ErrTooLarge
+	}
+	if err != nil {
+		return nil, refuse(load, l.name, err)
+	}
+	return checkpoint, nil
+}
+
+// Break implements [store.LeaseBreaker].
+func (s *Store) Break(ctx context.Context, name string, period time.Duration) error {
+	var after *int64 // nil: when it would have ended
+	if period >= 0 {
+		n := period.Microseconds()
+		after = &n
+	}
+	_, err := s.change(ctx, breaks, name, s.sql.breaks, after)
+	return err
+}
+
+// BreakUnchanged implements [store.ConditionalBreaker].
+func (s *Store) BreakUnchanged(ctx context.Context, name, etag string) error {
+	_, err := s.change(ctx, breaks, name, s.sql.breakUnchanged, 0, etag)
+	return err
+}
+
+// change runs a statement made by [change], with the parameters from $3 on.
+func (s *Store) change(ctx context.Context, o op, name, statement string, args ...any) (store.Revision, error) {
+	var verdict string
+	var r store.Revision
+	err := s.row(ctx, o, name, statement, append([]any{name, lockTime(ctx)}, args...), &verdict, &r.Date, &r.ETag)
+	if errors.Is(err, pgx.ErrNoRows) {
+		err = refuse(o, name, fs.ErrNotExist)
+	} else if err == nil && verdict != done {
+		err = refuse(o, name, verdicts[verdict])
+	}
+	if err != nil {
+		return store.Revision{}, err
+	}
+	return r, nil
+}
+
+// lockTime is how long a statement may wait for a row, in milliseconds: less than what the context leaves, so that the
+// server's refusal, which is certain, comes before the end of the context, which is not.
+func lockTime(ctx context.Context) string {
+	d := statementTime
+	if deadline, ok := ctx.Deadline(); ok {
+		d = min(d, time.Until(deadline))
+	}
+	return strconv.FormatInt(max((d*9/10).Milliseconds(), 1), 10) // zero would be no limit
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
