@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"go.opentelemetry.io/otel/metric/noop"
-
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
@@ -25,7 +23,7 @@ func abilities(s store.Store) string {
 
 // The scheduler asks a store what it can do. A counted store gives the same answers.
 func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
-	to := &recorder{counters: newCounters(noop.Meter{})}
+	to := &Telemetry{}
 	for i := range 12 {
 		c := newCountedStore(&local.Memory{}, to)
 		conditional, documents, lists := i >= 8, i&1 != 0, i&2 != 0
