@@ -129,8 +129,8 @@ type Document struct {
 type Combiner interface {
 	Checkpointer
 
-	// AcquireWrite is Acquire, and then Write with the same ETag. A repeated call is refused, since the first has changed
-	// the ETag. The caller then uses another id.
+	// AcquireWrite is Acquire, and then Write with the same ETag. A repeated call is refused, since the
+	// first has changed the ETag. The caller then uses another id.
 	AcquireWrite(ctx context.Context, d time.Duration, etag string, record []byte) (Revision, error)
 
 	// WriteRelease is Write, and then Release.
@@ -142,10 +142,10 @@ type Combiner interface {
 type Transactor interface {
 	Combiner
 
-	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f returns nil. If f
-	// returns an error it rolls back and returns that error. After any other error the transaction may have been
-	// committed. f calls write at most once, after its other statements: it locks the row of the entry, which the
-	// renewals of the lease need.
+	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f
+	// returns nil. If f returns an error it rolls back and returns that error. After any other error the
+	// transaction may have been committed. f calls write at most once, after its other statements: it
+	// locks the row of the entry, which the renewals of the lease need.
 	Transact(ctx context.Context, f func(tx any, write TransactionWrite) error) (Revision, error)
 }
 
