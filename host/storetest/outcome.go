@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"bytes"
 	"slices"
 	"time"
 
@@ -221,12 +222,13 @@ var combined = []property{
 	{"Combine/second-step", combiner, func(c *check) { // fails, whichever is the first to be checked
 		s := c.subject()
 		l := s.own.(store.Combiner)
-		c.want("acquire, and write a line break", errOf(l.AcquireWrite(c.ctx, s.longest(), s.etag, []byte("a\nb"))), errAny)
+		long := bytes.Repeat([]byte("x"), store.MaxRecord+1)
+		c.want("acquire, and write too much", errOf(l.AcquireWrite(c.ctx, s.longest(), s.etag, long)), errAny)
 		s.untouched("after it", store.Available)
 		c.want("acquire for a day, and write", errOf(l.AcquireWrite(c.ctx, 24*time.Hour, s.etag, []byte(first))), errAny)
 		s.untouched("after it", store.Available)
 		s.acquire(s.own, s.longest())
-		c.want("write a line break, and release", errOf(l.WriteRelease(c.ctx, s.etag, []byte("a\nb"))), errAny)
+		c.want("write too much, and release", errOf(l.WriteRelease(c.ctx, s.etag, long)), errAny)
 		s.untouched("after it", store.Leased)
 	}},
 	{"Combine/repeat", combiner, func(c *check) {
@@ -243,6 +245,18 @@ var combined = []property{
 			c.errorf("a lease is released twice")
 		}
 		s.untouched("after it", store.Available)
+	}},
+	{"Combine/record", combiner, func(c *check) {
+		s := c.subject()
+		l := s.own.(store.Combiner)
+		c.must("acquire and write", s.kept(l.AcquireWrite(s.ctx, s.longest(), s.etag, []byte("a"))))
+		if got := string(s.read().Record); got != "a" {
+			c.errorf("acquire and write has left the record %s", got)
+		}
+		c.must("write and release", s.kept(l.WriteRelease(s.ctx, s.etag, []byte("b"))))
+		if got := string(s.read().Record); got != "b" {
+			c.errorf("write and release has left the record %s", got)
+		}
 	}},
 	{"Combine/checkpoint", combiner, func(c *check) {
 		s := c.saved()
