@@ -131,13 +131,15 @@ type Program struct {
 	// Store holds leases and records. Nil: what SOLOIST_STORAGE says.
 	Store store.Store
 
-	// Telemetry sends metrics and traces to a collector that the environment names: Export of the module
-	// github.com/soloist-go/soloist/host/otel. Nil: a warning says so if the environment names one.
+	// Telemetry sends metrics and traces to a collector that the environment names: Export of the
+	// module github.com/soloist-go/soloist/host/otel. Nil: a warning says so if the environment names
+	// one.
 	Telemetry telemetry.Exporter
 
-	// OpenStore opens the store of a SOLOIST_STORAGE that is a URL of another kind than a blob service's: postgres.OpenURL of
-	// host/postgres is one for postgres://. It should not connect yet, as commands that need no store open it too, and its
-	// errors should not show the URL. A store with a method Close() is closed at the end. Nil: there are no such URLs.
+	// OpenStore opens the store of a SOLOIST_STORAGE that is a URL of another kind than a blob
+	// service's: postgres.OpenURL of host/postgres is one for postgres://. It should not connect yet,
+	// as commands that need no store open it too, and its errors should not show the URL. A store with
+	// a method Close() is closed at the end. Nil: there are no such URLs.
 	OpenStore func(url string) (store.Store, error)
 
 	// Name is what help calls the program, and the app of a program that runs

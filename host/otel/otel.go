@@ -1,5 +1,6 @@
-// Package otel sends the metrics and traces of a program to a collector, by OTLP over HTTP, if the variables of
-// OpenTelemetry ask for one:
+// Package otel sends the metrics and traces of a program to a collector of OpenTelemetry.
+//
+// It sends them by OTLP over HTTP, if the variables of OpenTelemetry ask for that:
 //
 //	p := host.Program{Work: work, Telemetry: otel.Export}
 //	p.Main()
@@ -29,7 +30,7 @@ import (
 // scope names this instrumentation.
 const scope = "github.com/soloist-go/soloist"
 
-// Export is for [github.com/soloist-go/soloist/host.Program].
+// Export is for the field Telemetry of a [github.com/soloist-go/soloist/host.Program].
 func Export(s telemetry.Source) telemetry.Export { return export(s, 2*time.Second) }
 
 // An exporter sends what one scheduler measures.

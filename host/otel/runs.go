@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -100,7 +101,7 @@ func (t *traces) called(s *session, c call) {
 	case len(s.calls) < maxCalls:
 		s.calls = append(s.calls, c)
 	}
-	if c.Op == "acquire" && c.Result == "ok" {
+	if strings.HasPrefix(c.Op, "acquire") && c.Result == "ok" {
 		t.sessions[s.job] = s
 	}
 }

@@ -69,6 +69,7 @@ func TestTransactionWithOutcome(t *testing.T) {
 		"it ignores that nothing is kept": {fail(errNetwork, "commit"), func(context.Context, *soloist.Run, error) error { return nil }, "succeeded 00:01:00", false},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.whole = true
 			b := &book{}
 			r := c.replica("a", b.enters(func(ctx context.Context, run *soloist.Run, err error) error {
 				c.wrong((err == nil) != test.entered, "the call returns %v", err)
@@ -99,6 +100,7 @@ func TestTransactionWithOutcome(t *testing.T) {
 func TestTransactionThatHangs(t *testing.T) {
 	for name, late := range map[string]bool{"it is committed late": true, "it is not committed": false} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.whole = true
 			b := &book{}
 			applied := make(chan error, 1)
 			r := c.start("a", b.enters(asItIs))
@@ -128,6 +130,7 @@ func TestTransactionThatHangs(t *testing.T) {
 // A run whose lease another replica has gets nothing kept, and the other one does.
 func TestTransactionOfAStaleRun(t *testing.T) {
 	inCase(t, "", func(t *testing.T, c *cluster) {
+		c.whole = true
 		b := &book{}
 		var stale error
 		slowly := b.enters(func(_ context.Context, _ *soloist.Run, err error) error { stale = err; return err })
@@ -151,7 +154,7 @@ func TestTransactionOfAStaleRun(t *testing.T) {
 func TestTransactionRefusals(t *testing.T) {
 	own := fs.ErrNotExist // of the user's own work: it says nothing about the lease
 	fails := func(any) error { return own }
-	inCases(t, map[string]func(c *cluster){
+	stories := map[string]func(c *cluster){
 		"the error of the function is returned, and the run goes on": func(c *cluster) {
 			c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 				c.wrong(run.FinishIn(ctx, fails) != own || run.SaveIn(ctx, 1, fails) != own, "another error")
@@ -187,17 +190,23 @@ func TestTransactionRefusals(t *testing.T) {
 			c.wantRuns(1)
 		},
 		"a store without transactions": func(c *cluster) {
+			c.whole = false
 			r := c.replica("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 				wantError(c.t, run.FinishIn(ctx, fails), "the store has no transactions", "PostgreSQL")
 				wantError(c.t, run.SaveIn(ctx, 1, fails), "the store has no transactions", "PostgreSQL")
 				return nil
 			}))
-			r.Store = c.store
 			c.launch(r)
 			time.Sleep(2 * time.Minute)
 			c.wantRuns(1)
 		},
-	})
+	}
+	for name, story := range stories {
+		inCase(t, name, func(_ *testing.T, c *cluster) {
+			c.whole = true
+			story(c)
+		})
+	}
 }
 
 // The answer to a commit is lost, and the store cannot be asked in time. Whatever finds out later that it was committed, the tick
@@ -223,6 +232,7 @@ func TestTransactionFoundOut(t *testing.T) {
 		},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.whole = true
 			b := &book{}
 			job := b.enters(func(ctx context.Context, run *soloist.Run, err error) error {
 				wantError(t, err, "not confirmed")
@@ -256,6 +266,7 @@ func TestTransactionFoundOut(t *testing.T) {
 // A commit that is still under way, and a second one: the effect is kept once.
 func TestTransactionsOneAfterTheOther(t *testing.T) {
 	inCase(t, "", func(t *testing.T, c *cluster) {
+		c.whole = true
 		b := &book{}
 		r := c.replica("a", b.enters(func(ctx context.Context, run *soloist.Run, err error) error {
 			if err != nil {
@@ -279,10 +290,44 @@ func TestTransactionsOneAfterTheOther(t *testing.T) {
 	})
 }
 
+// A commit that is still under way, and the write of another outcome, which the store could take together with the release:
+// the first to arrive decides, also if the answer to the second is lost.
+func TestTransactionBeforeAnotherOutcome(t *testing.T) {
+	inCase(t, "", func(_ *testing.T, c *cluster) {
+		c.whole = true
+		b := &book{}
+		job := b.enters(func(_ context.Context, _ *soloist.Run, err error) error {
+			time.Sleep(5 * time.Second)
+			return err
+		})
+		job.Retry.MaxTries = 1
+		r := c.replica("a", job)
+		r.meets(onNth("commit", 1, func(commit func() error) error {
+			r.tap.meet(fail(errNetwork, "write"))
+			time.AfterFunc(D+time.Second, func() {
+				r.tap.meet(func(op string, apply func() error) error {
+					if (op == "write" || op == "write and release") && len(b.entered()) == 0 {
+						_, _ = commit(), apply()
+						return errNetwork
+					}
+					return apply()
+				})
+			})
+			return errNetwork
+		}))
+		c.launch(r)
+		time.Sleep(5 * time.Minute)
+		c.stopAll()
+		c.wantOutcomes("work", "succeeded 00:01:00")
+		c.wrong(len(b.entered()) != 1, "entered %q", b.entered())
+	})
+}
+
 // What becomes of a run that stalls before or after its outcome was written.
 func TestTransactionAndStall(t *testing.T) {
 	inCases(t, map[string]func(c *cluster){
 		"it has stalled in its transaction: nothing is kept": func(c *cluster) {
+			c.whole = true
 			b := &book{}
 			job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 				err := run.FinishIn(context.WithoutCancel(ctx), func(tx any) error {
@@ -301,6 +346,7 @@ func TestTransactionAndStall(t *testing.T) {
 			c.wrong(len(b.entered()) != 0, "entered %q", b.entered())
 		},
 		"it stalls after its outcome: its lease is not used again": func(c *cluster) {
+			c.whole = true
 			b := &book{}
 			job := doing("*/10 * * * * *", func(ctx context.Context, run *soloist.Run) error {
 				if len(b.entered()) == 0 && run.Tick.Minute() == 1 && run.Tick.Second() == 10 { // the first run under its lease
@@ -332,6 +378,7 @@ func TestTransactionAndStall(t *testing.T) {
 // A goroutine that the run has left behind commits: the tick has succeeded, whatever the run has returned.
 func TestTransactionLeftBehind(t *testing.T) {
 	inCase(t, "", func(t *testing.T, c *cluster) {
+		c.whole = true
 		b := &book{}
 		job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 			c.meanwhile(func() { c.ok(run.FinishIn(ctx, b.enter(run))) })
@@ -365,6 +412,7 @@ func TestTransactionWithin(t *testing.T) {
 		"it finishes in another": func(c *cluster, ctx context.Context, run *soloist.Run) { c.ok(run.FinishIn(ctx, b.enter(run))) },
 	} {
 		inCase(t, name, func(_ *testing.T, c *cluster) {
+			c.whole = true
 			b = &book{}
 			job := doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 				return run.FinishIn(ctx, func(tx any) error {

@@ -133,19 +133,20 @@ func (c *countedStore) List(ctx context.Context, app string, f func(name string,
 	return measuredError(ctx, c.to, c.called, "list", func() error { return c.lister.List(ctx, app, f) })
 }
 
-// Lease returns a lease that has checkpoints and transactions if the store's leases have them.
+// Lease returns a lease that has checkpoints, two steps in one call, and transactions if the store's leases have them.
 func (c *countedStore) Lease(name, id string) store.Lease {
 	_, job, _ := strings.Cut(name, "/")
 	l := &countedLease{lease: c.Store.Lease(name, id), to: c.to}
 	if traces := c.to.export.Traces; traces != nil {
 		l.called = traces.Lease(job)
 	}
-	keeper, ok := l.lease.(store.Checkpointer)
-	if transactor, transacts := keeper.(store.Transactor); transacts {
-		return &countedTransactor{&countedCheckpointer{l, keeper}, transactor}
-	}
-	if ok {
-		return &countedCheckpointer{l, keeper}
+	switch below := l.lease.(type) { // each one has what those after it have
+	case store.Transactor:
+		return &countedTransactor{&countedCombiner{&countedCheckpointer{l, below}, below}, below}
+	case store.Combiner:
+		return &countedCombiner{&countedCheckpointer{l, below}, below}
+	case store.Checkpointer:
+		return &countedCheckpointer{l, below}
 	}
 	return l
 }
@@ -187,9 +188,23 @@ func (l *countedCheckpointer) Load(ctx context.Context, etag string) ([]byte, er
 	return measured(ctx, l.to, l.called, Call{Op: "load"}, func() ([]byte, error) { return l.keeper.Load(ctx, etag) })
 }
 
-// A countedTransactor is a countedCheckpointer with transactions.
-type countedTransactor struct {
+// A countedCombiner is a countedCheckpointer with two steps in one call.
+type countedCombiner struct {
 	*countedCheckpointer
+	combiner store.Combiner
+}
+
+func (l *countedCombiner) AcquireWrite(ctx context.Context, d time.Duration, etag string, record []byte) (store.Revision, error) {
+	return measured(ctx, l.to, l.called, Call{Op: "acquire-write"}, func() (store.Revision, error) { return l.combiner.AcquireWrite(ctx, d, etag, record) })
+}
+
+func (l *countedCombiner) WriteRelease(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	return measured(ctx, l.to, l.called, Call{Op: "write-release"}, func() (store.Revision, error) { return l.combiner.WriteRelease(ctx, etag, record) })
+}
+
+// A countedTransactor is a countedCombiner with transactions.
+type countedTransactor struct {
+	*countedCombiner
 	transactor store.Transactor
 }
 
