@@ -32,8 +32,9 @@ func TestStore(t *testing.T) {
 		Two: func(*testing.T) (store.Store, store.Store) { return one, other },
 		Put: put, Kept: kept,
 	})
-	t.Run("without prepared statements", func(t *testing.T) {
-		storetest.Test(t, storetest.Harness{New: func(*testing.T) store.Store { return other }, Put: put, Kept: kept})
+	t.Run("transactions without prepared statements", func(t *testing.T) {
+		third := open(t, postgres.Config{URL: url + " default_query_exec_mode=exec"})
+		storetest.Test(t, storetest.Harness{New: func(*testing.T) store.Store { return third }, Put: put, Kept: kept})
 	})
 }
 
