@@ -21,9 +21,24 @@ func ExampleInTx() {
 			return err
 		})
 	}
-	program := host.Program{Work: []soloist.Work{soloist.Job{Name: "interest", Schedule: "@daily", Do: book}}, OpenStore: postgres.OpenURL}
-	fmt.Println(program.Work[0].(soloist.Job).Name)
-	// Output: interest
+	fmt.Println(book(context.Background(), new(soloist.Run)) != nil) // a run that no program has started has no outcome
+	// Output: true
+}
+
+// A job copies rows in pages: each page and the place to go on from are kept together, or neither is.
+func ExampleSaveInTx() {
+	copies := func(ctx context.Context, run *soloist.Run) error {
+		var last int64
+		if err := run.Load(ctx, &last); err != nil {
+			return err
+		}
+		return postgres.SaveInTx(ctx, run, last+100, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "INSERT INTO copy SELECT * FROM original WHERE id > $1 AND id <= $1 + 100", last)
+			return err
+		})
+	}
+	fmt.Println(copies(context.Background(), new(soloist.Run)) != nil)
+	// Output: true
 }
 
 // A schema of its own in a database that the program has anyway. It does not connect yet.

@@ -157,30 +157,29 @@ func TestTransactionSettings(t *testing.T) {
 	}
 }
 
-// cut is a connection that is lost when a text is sent: before the server gets it, or when it is answered.
+// A cut connection does something when a text is sent: an error of that is the answer, else there is none.
 type cut struct {
 	net.Conn
-	at     *atomic.Pointer[string]
-	passes bool
-	lost   bool
+	text string
+	on   *atomic.Bool
+	meet func() error
+	lost atomic.Bool
 }
 
 func (c *cut) Write(b []byte) (int, error) {
-	if at := c.at.Load(); at != nil && bytes.Contains(b, []byte(*at)) {
-		if !c.passes {
-			c.Close()
-			return 0, net.ErrClosed
+	if c.on.Load() && bytes.Contains(b, []byte(c.text)) {
+		if err := c.meet(); err != nil {
+			return 0, errors.Join(err, c.Close())
 		}
-		c.lost = true
+		c.lost.Store(true)
 	}
 	return c.Conn.Write(b)
 }
 
 func (c *cut) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	if c.lost { // the answer came and is lost
-		c.Close()
-		return 0, net.ErrClosed
+	if c.lost.Load() { // the server has answered
+		return 0, errors.Join(err, errTrouble, c.Close())
 	}
 	return n, err
 }
@@ -188,33 +187,46 @@ func (c *cut) Read(b []byte) (int, error) {
 // A COMMIT that is not answered is an error of unclear outcome.
 func TestCommitWithoutAnswer(t *testing.T) {
 	url := start(t)
-	for name, passes := range map[string]bool{"it was applied": true, "it was not": false} {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	for name, test := range map[string]struct {
+		meet            func() error
+		effects, record string // empty: either
+	}{
+		"it was applied":  {func() error { return nil }, "1", "second"},
+		"it was not":      {func() error { return errTrouble }, "0", "first"},
+		"it was given up": {func() error { cancel(); return nil }, "", ""},
+	} {
 		t.Run(name, func(t *testing.T) {
-			var at atomic.Pointer[string]
+			var on atomic.Bool
 			c, err := pgxpool.ParseConfig(url + " pool_max_conns=1")
 			must(t, err)
 			dial := c.ConnConfig.DialFunc
 			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 				conn, err := dial(ctx, network, addr)
-				return &cut{Conn: conn, at: &at, passes: passes}, err
+				return &cut{Conn: conn, text: "commit", on: &on, meet: test.meet}, err
 			}
 			pool, err := pgxpool.NewWithConfig(t.Context(), c)
 			must(t, err)
 			defer pool.Close()
 			g := newGround(t, url, postgres.Config{Pool: pool})
-			text := "commit"
-			at.Store(&text)
-			r, err := g.transact(t.Context(), func(pgx.Tx) {})
-			at.Store(nil)
-			if err == nil || r.ETag != "" || errors.Is(err, store.ErrLost) || errors.Is(err, store.ErrChanged) {
+			own := t.Context()
+			if test.record == "" {
+				own = ctx
+			}
+			r, err := g.transact(own, func(pgx.Tx) { on.Store(true) })
+			on.Store(false)
+			if err == nil || r.ETag != "" || errors.Is(err, store.ErrLost) || errors.Is(err, store.ErrChanged) || !strings.HasPrefix(err.Error(), "postgres: commit app/job: ") {
 				t.Errorf("got %+v, error %v, want an unclear one", r, err)
 			}
-			if passes {
-				g.want("1", "second")
-			} else {
-				until(t, g.watch, "NOT EXISTS (SELECT FROM pg_stat_activity WHERE state LIKE 'idle in transaction%')")
-				g.want("0", "first")
+			until(t, g.watch, "NOT EXISTS (SELECT FROM pg_stat_activity WHERE state <> 'idle' AND pid <> pg_backend_pid() AND datname = current_database())")
+			if test.record == "" {
+				test.effects, test.record = run(t, g.watch, "SELECT count(*)::text FROM effects"), "first"
+				if test.effects == "1" {
+					test.record = "second"
+				}
 			}
+			g.want(test.effects, test.record)
 		})
 	}
 }
