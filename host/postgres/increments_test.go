@@ -3,7 +3,6 @@ package postgres_test
 import (
 	"context"
 	"encoding/json"
-	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
@@ -19,11 +18,6 @@ import (
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-var (
-	incrementsFlag = flag.Int("increments", 0, "of TestIncrements: how many, 0 for 10000 in the nightly run without -short, else 500")
-	killsFlag      = flag.Int("kills", 0, "of TestIncrements: how many replicas are killed, 0 for 200 or 10")
-)
-
 const (
 	counters = 50 // jobs, each with a tick a second
 	replicas = 5
@@ -37,17 +31,12 @@ type counterOrder struct {
 }
 
 // Replicas are killed while their jobs increment a row. In InTx each tick that has succeeded has done so once, and no other
-// has. The same jobs do so twice for some ticks if their effect is committed before the outcome, so the test can fail.
+// has. The same jobs do so twice for some ticks if their effect is committed before the outcome, so the test can fail. There are
+// 10,000 increments in the nightly run, and 500 otherwise or with -short.
 func TestIncrements(t *testing.T) {
 	increments, kills := 500, 10
 	if nightly.Runs() && !testing.Short() {
 		increments, kills = 10_000, 200
-	}
-	if *incrementsFlag > 0 {
-		increments = *incrementsFlag
-	}
-	if *killsFlag > 0 {
-		kills = *killsFlag
 	}
 	t.Run("InTx", func(t *testing.T) {
 		got := increment(t, increments, kills, true)
@@ -59,7 +48,7 @@ func TestIncrements(t *testing.T) {
 		}
 	})
 	t.Run("by hand", func(t *testing.T) {
-		if got := increment(t, increments, kills, false); got.Twice == 0 {
+		if got := increment(t, 500, 10, false); got.Twice == 0 {
 			t.Errorf("no tick has had its effect twice: %+v", got)
 		}
 	})

@@ -184,6 +184,21 @@ func (c *cut) Read(b []byte) (int, error) {
 	return n, err
 }
 
+// cutPool has connections that are cut at COMMIT while on is true.
+func cutPool(t *testing.T, url string, on *atomic.Bool, meet func() error) *pgxpool.Pool {
+	c, err := pgxpool.ParseConfig(url)
+	must(t, err)
+	dial := c.ConnConfig.DialFunc
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return &cut{Conn: conn, text: "commit", on: on, meet: meet}, err
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), c)
+	must(t, err)
+	t.Cleanup(pool.Close)
+	return pool
+}
+
 // A COMMIT that is not answered is an error of unclear outcome.
 func TestCommitWithoutAnswer(t *testing.T) {
 	url := start(t)
@@ -199,17 +214,7 @@ func TestCommitWithoutAnswer(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var on atomic.Bool
-			c, err := pgxpool.ParseConfig(url + " pool_max_conns=1")
-			must(t, err)
-			dial := c.ConnConfig.DialFunc
-			c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-				conn, err := dial(ctx, network, addr)
-				return &cut{Conn: conn, text: "commit", on: &on, meet: test.meet}, err
-			}
-			pool, err := pgxpool.NewWithConfig(t.Context(), c)
-			must(t, err)
-			defer pool.Close()
-			g := newGround(t, url, postgres.Config{Pool: pool})
+			g := newGround(t, url, postgres.Config{Pool: cutPool(t, url+" pool_max_conns=1", &on, test.meet)})
 			own := t.Context()
 			if test.record == "" {
 				own = ctx
@@ -331,6 +336,41 @@ func TestInTx(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// A run whose COMMIT is not answered is told what became of it.
+func TestInTxWithoutAnswer(t *testing.T) {
+	url := start(t)
+	watch := session(t, url)
+	run(t, watch, "CREATE TABLE effects (key text)")
+	for name, test := range map[string]struct {
+		meet          func() error
+		says, effects string // no error: it was committed
+	}{
+		"applied":     {func() error { return nil }, "", "1"},
+		"not applied": {func() error { return errTrouble }, "the transaction was not committed: postgres: commit app/job: ", "0"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			run(t, watch, "DROP SCHEMA IF EXISTS soloist CASCADE")
+			run(t, watch, "TRUNCATE effects")
+			var on atomic.Bool
+			s := open(t, postgres.Config{Pool: cutPool(t, url, &on, func() error { on.Store(false); return test.meet() })})
+			soloistRun(t, s, func(ctx context.Context, run *soloist.Run) error {
+				err := postgres.InTx(ctx, run, func(tx pgx.Tx) error {
+					on.Store(true)
+					_, err := tx.Exec(ctx, "INSERT INTO effects VALUES ('x')")
+					return err
+				})
+				if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.HasPrefix(err.Error(), test.says)) {
+					t.Errorf("got %v, want %q", err, test.says)
+				}
+				return err
+			})
+			if got := run(t, watch, "SELECT count(*)::text FROM effects"); got != test.effects {
+				t.Errorf("%s effects, want %s", got, test.effects)
+			}
+		})
+	}
 }
 
 // soloistRun has a job run once.
