@@ -98,7 +98,7 @@ func TestTransactionOfTheUser(t *testing.T) {
 				}
 			}, "an earlier statement of the transaction has failed", "0", "first"},
 			"it leaves rows unread": {func(t *testing.T, tx pgx.Tx) {
-				_, err := tx.Query(t.Context(), "SELECT 1")
+				_, err := tx.Query(t.Context(), "SELECT 1") //nolint:sqlclosecheck // that is the mistake
 				must(t, err)
 			}, "busy", "0", "first"},
 			"it breaks a constraint that is checked at COMMIT": {func(t *testing.T, tx pgx.Tx) { do(t, tx, "INSERT INTO effects VALUES ('x')") }, "23505", "0", "first"},
