@@ -16,7 +16,8 @@ import (
 // effect of f is kept exactly once for each tick that has succeeded, and for no other. Conditions:
 //
 //   - The store of the run is one of this package, and the effect is in its database, made by statements of tx.
-//   - It is the last thing that a run does: whatever Do returns after it, the tick has succeeded.
+//   - It is the last thing that a run does, and Do returns its error. After nil the tick has succeeded, whatever Do returns;
+//     a Do that ignores an error and returns nil has a tick that succeeded without the effect.
 //   - It is the run of a tick: a singleton, a lock, a job of EveryReplica and a run of a backfill have no such outcome.
 //
 // f may take as long as the run. Its statements have no time limit but the context and what the URL or the pool says:
@@ -26,8 +27,9 @@ import (
 //
 // The last statement locks the row of the job, and judges the lease by the server's clock. A run that has lost its lease
 // gets an error that wraps [soloist.ErrLost], and nothing is kept, whatever its own clock says. If f fails, nothing is
-// kept, and InTx returns the error as it is. If the answer to COMMIT is lost, the store is asked what became of it: nil
-// says that it was committed, and after most errors it was not; after one that says that this is not known, either may be.
+// kept, and InTx returns the error as it is. If the answer to COMMIT is lost, the store is asked what became of it: nil says
+// that it was committed, an error that it was not, unless the store could not be asked in time, or another replica has
+// written since. Then both may have been kept.
 //
 // A transaction takes a connection. At most one less than the pool has are open at a time, so that renewals have one; with
 // a pool of one connection f has to be shorter than a third of the lease.
