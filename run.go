@@ -130,7 +130,8 @@ func (r *Run) Save(ctx context.Context, v any) error {
 // names the type of tx; a function of its package, such as InTx of host/postgres, has it typed. f must not commit tx or roll
 // it back, and may take as long as the run: the lease is renewed meanwhile. If f fails, nothing is kept, and the error is
 // f's. An error that wraps [ErrLost]: the run has lost its lease, and nothing is kept. After any other error it is not
-// kept, unless the store could not be asked in time. A store without transactions returns an error.
+// kept, unless the store could not be asked in time. If the answer to COMMIT was lost and another replica has written since,
+// the error wraps ErrLost too, and both may have been kept. A store without transactions returns an error.
 func (r *Run) SaveIn(ctx context.Context, v any, f func(tx any) error) error {
 	if r.handle == nil {
 		return supervise.ErrNoEntry

@@ -142,14 +142,16 @@ type Combiner interface {
 type Transactor interface {
 	Combiner
 
-	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f
-	// returns nil. If f returns an error it rolls back and returns that error. After any other error the
-	// transaction may have been committed. f calls write at most once, after its other statements: it
-	// locks the row of the entry, which the renewals of the lease need.
+	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f returns nil and a
+	// write has succeeded. If f returns an error or panics, or there was no such write, it rolls back; it returns the
+	// error of f as it is, else that of the write. After an error of COMMIT the transaction may have been committed. f
+	// calls write at most once, after its other statements: it locks the row of the entry, which the renewals of the
+	// lease need.
 	Transact(ctx context.Context, f func(tx any, write TransactionWrite) error) (Revision, error)
 }
 
-// A TransactionWrite is Save in a transaction, or Write if the checkpoint is nil. It judges the lease when it is called.
+// A TransactionWrite is Save in a transaction, or Write if the checkpoint is nil. It judges the lease when it is called. It
+// is refused if f has ended the transaction itself.
 type TransactionWrite func(ctx context.Context, etag string, record, checkpoint []byte) error
 
 // A Lister is a [Store] that lists the entries of an app in few calls. Without it, each

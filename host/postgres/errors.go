@@ -26,6 +26,8 @@ const (
 	acquireWrite  op = "acquire and write"
 	writeRelease  op = "write and release"
 	load          op = "load"
+	transact      op = "transaction of"
+	commit        op = "commit"
 	release       op = "release"
 	breaks        op = "break"
 	remove        op = "remove"
@@ -99,6 +101,10 @@ func meaningOf(err error) meaning {
 	switch {
 	case errors.As(err, new(*passwordError)):
 		return meaning{text: "no connection is possible without it"}
+	case errors.Is(err, pgx.ErrTxClosed):
+		return meaning{text: errEnded.Error()}
+	case code == "25P02":
+		return meaning{text: "an earlier statement of the transaction has failed"}
 	case code == "42501":
 		return meaning{fs.ErrPermission, "the role lacks a right"}
 	case strings.HasPrefix(code, "28"):

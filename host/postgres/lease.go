@@ -17,7 +17,7 @@ var (
 	_ store.LeaseBreaker       = (*Store)(nil)
 	_ store.ConditionalBreaker = (*Store)(nil)
 	_ store.Lease              = (*lease)(nil)
-	_ store.Combiner           = (*lease)(nil)
+	_ store.Transactor         = (*lease)(nil)
 )
 
 // A lease is the lease of an entry under one id.
@@ -55,11 +55,8 @@ func (l *lease) Write(ctx context.Context, etag string, record []byte) (store.Re
 }
 
 func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	if err := checkRecord(save, l.name, record); err != nil {
+	if err := checkSaved(save, l.name, record, checkpoint); err != nil {
 		return store.Revision{}, err
-	}
-	if n := len(checkpoint); n > store.MaxCheckpoint {
-		return store.Revision{}, tooLong(save, l.name, "checkpoint", n, store.MaxCheckpoint)
 	}
 	return l.store.change(ctx, save, l.name, l.store.sql.save, l.id, etag, string(record), notNil(checkpoint))
 }
@@ -123,9 +120,18 @@ func (s *Store) BreakUnchanged(ctx context.Context, name, etag string) error {
 
 // change runs a statement made by [change], with the parameters from $3 on.
 func (s *Store) change(ctx context.Context, o op, name, statement string, args ...any) (store.Revision, error) {
+	if err := s.prepare(ctx, o, name); err != nil {
+		return store.Revision{}, err
+	}
+	return s.changeBy(ctx, s.pool, o, name, statement, args...)
+}
+
+// changeBy is change on a connection or in a transaction.
+func (s *Store) changeBy(ctx context.Context, by querier, o op, name, statement string, args ...any) (store.Revision, error) {
 	var verdict string
 	var r store.Revision
-	err := s.row(ctx, o, name, statement, append([]any{name, lockTime(ctx)}, args...), &verdict, &r.Date, &r.ETag)
+	row := by.QueryRow(ctx, statement, append([]any{name, lockTime(ctx)}, args...)...)
+	err := s.translate(o, name, row.Scan(&verdict, &r.Date, &r.ETag))
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = refuse(o, name, fs.ErrNotExist)
 	} else if err == nil && verdict != done {

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -10,6 +11,7 @@ import (
 type statements struct {
 	create, read                                     string
 	acquire, renew, write, save, release, load       string
+	writeIn, saveIn                                  string
 	acquireWrite, writeRelease                       string
 	breaks, breakUnchanged, remove, delete           string
 	readDocument, createDocument, writeDocument      string
@@ -24,9 +26,10 @@ const (
 	held    = "held"
 	changed = "changed"
 	lost    = "lost"
+	ended   = "ended"
 )
 
-var verdicts = map[string]error{done: nil, held: store.ErrHeld, changed: store.ErrChanged, lost: store.ErrLost}
+var verdicts = map[string]error{done: nil, held: store.ErrHeld, changed: store.ErrChanged, lost: store.ErrLost, ended: errEnded}
 
 // change is a statement that changes one entry or says why not. verdict is the WHEN clauses of the reasons; action is
 // the statement without its conditions. Parameters: $1 the name, $2 how long to wait for the row in milliseconds.
@@ -61,6 +64,7 @@ const (
 	whenOver    = `WHEN NOT live THEN 'lost' `
 	whenLive    = `WHEN live THEN 'lost' `
 	whenFree    = `WHEN id IS NULL THEN 'lost' `
+	whenEnded   = `WHEN current_setting('soloist.transaction', true) IS DISTINCT FROM $6 THEN 'ended' `
 	whenChanged = `WHEN etag::text <> %s THEN 'changed' `
 )
 
@@ -79,6 +83,11 @@ func statementsOf(t tables) statements {
 	}
 	drop := func(verdict string) string {
 		return change(t.entry, verdict, "DELETE FROM "+t.entry+" AS e USING judged AS j WHERE")
+	}
+	in := func(columns string) string { // a transaction of the caller's: one that stops before COMMIT must not keep the row
+		const bound = `set_config('lock_timeout', $2, true)`
+		return strings.Replace(set(whenEnded+whenLost+whenOver+etagOf("$4"), columns), bound,
+			bound+` || set_config('idle_in_transaction_session_timeout', '5s', true)`, 1)
 	}
 	with := func(text string) string { return t.fill(text, "{state}", state) }
 	const (
@@ -99,6 +108,8 @@ FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 		write:   set(whenLost+whenOver+etagOf("$4"), written+"$5"),
 		save:    set(whenLost+whenOver+etagOf("$4"), written+`$5, checkpoint = $6::bytea`),
 		release: set(whenLost, free),
+		writeIn: in(written + "$5"),
+		saveIn:  in(written + `$5, checkpoint = $7::bytea`),
 
 		acquireWrite: set(whenHeld+etagOf("$5"), taken+", "+written+"$6"),
 		writeRelease: set(whenLost+whenOver+etagOf("$4"), written+"$5, "+free),
