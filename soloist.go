@@ -79,6 +79,7 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		all.Go(func() { s.core.spread.Run(ctx) })
 	}
 	all.Go(func() { s.sayStrangers(ctx) })
+	all.Go(func() { runner.Watch(ctx, s.core.Replica, s.core.Runners) })
 	runner.Loop(ctx, s.core.Runners)
 	all.Wait()
 	return nil

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -13,6 +14,8 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Each calls f for every runner, at the same time, and returns when all calls have
@@ -76,6 +79,67 @@ func join(ctx context.Context, r *Runner, agenda *ontime.Agenda) {
 	}
 	if !agenda.Set(&r.alarm, 0) {
 		<-r.turn.drive
+	}
+}
+
+// Watch has what waits for a change look for it at once when the store reports one, until ctx ends.
+func Watch(ctx context.Context, r *Replica, runners []*Runner) {
+	w, ok := r.Store.(store.Watcher)
+	if !ok {
+		return
+	}
+	byName := map[string]*Runner{}
+	for _, one := range runners {
+		byName[one.client.Name] = one
+	}
+	// After an error reads come as without a Watcher, and doctor says why.
+	_ = w.Watch(ctx, r.App, func(name string) {
+		if name == "" || name == record.ControlName(r.App) {
+			r.Orders.Hint()
+		}
+		if one := byName[name]; one != nil {
+			one.hint()
+		} else if name == "" {
+			for _, one := range runners {
+				one.hint()
+			}
+		}
+	})
+}
+
+const (
+	// hintPace is the least time between two reads of an entry that hints have caused.
+	hintPace = 250 * time.Millisecond
+
+	// hintJitter keeps replicas that get the same hint from racing for the lease.
+	hintJitter = 50 * time.Millisecond
+)
+
+// Hints are what a store has said of a job's entry.
+type hints struct {
+	came   atomic.Bool // since the last step
+	last   time.Time   // when a read was due that a hint has caused
+	follow []func()    // has those that follow the job look
+}
+
+// hint has Loop read the entry soon if it is to be read again, and that of those which follow the job. An entry that is not to
+// be read again is not waited for. Any goroutine may call it.
+func (r *Runner) hint() {
+	r.hints.came.Store(true)
+	r.alarm.Hurry()
+	for _, look := range r.hints.follow {
+		look()
+	}
+}
+
+// sooner has a read that is due later come now if there was a hint.
+func (r *Runner) sooner() {
+	if !r.hints.came.Swap(false) {
+		return
+	}
+	at := instant.Later(time.Now(), r.hints.last.Add(hintPace)).Add(r.client.Jitter.UpTo(hintJitter))
+	if at.Before(r.view.readAt) {
+		r.view.readAt, r.hints.last = at, at
 	}
 }
 

@@ -82,6 +82,7 @@ type Runner struct {
 	condition
 	turn  turn
 	alarm ontime.Alarm // has Loop make the next step
+	hints hints
 
 	losses        *lease.Backoff // between acquisitions that another replica won
 	contradiction contradiction  // between reads and acquisitions
