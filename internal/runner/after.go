@@ -45,7 +45,7 @@ func Follow(runners []*Runner) {
 				b := newPreceding(jobs, &r.replica.reads)
 				for _, name := range r.After() {
 					of := byName[name]
-					of.hints.follow = append(of.hints.follow, b.hint)
+					of.alarm.follow = append(of.alarm.follow, b.hint)
 				}
 				shared[key] = b
 			}

@@ -70,14 +70,14 @@ func join(ctx context.Context, r *Runner, agenda *ontime.Agenda) {
 		for ctx.Err() == nil {
 			step := driver{r, &call{}, ctx}
 			// Timers stand still while a machine is suspended, so no sleep is long.
-			if d := min(step.step(), maxSleep); d > 0 && agenda.Set(&r.alarm, d) {
+			if d := min(step.step(), maxSleep); d > 0 && agenda.Set(&r.alarm.Alarm, d) {
 				return
 			}
 		}
 		r.source.setLooping(false)
 		<-r.turn.drive
 	}
-	if !agenda.Set(&r.alarm, 0) {
+	if !agenda.Set(&r.alarm.Alarm, 0) {
 		<-r.turn.drive
 	}
 }
@@ -98,10 +98,10 @@ func Watch(ctx context.Context, r *Replica, runners []*Runner) {
 			r.Orders.Hint()
 		}
 		if one := byName[name]; one != nil {
-			one.hint()
+			one.alarm.hint()
 		} else if name == "" {
 			for _, one := range runners {
-				one.hint()
+				one.alarm.hint()
 			}
 		}
 	})
@@ -115,32 +115,34 @@ const (
 	hintJitter = 50 * time.Millisecond
 )
 
-// Hints are what a store has said of a job's entry.
-type hints struct {
-	came   atomic.Bool // since the last step
+// An alarm has Loop step through a job when it rings.
+type alarm struct {
+	ontime.Alarm
+	hinted atomic.Bool // since the last step
 	last   time.Time   // when a read was due that a hint has caused
 	follow []func()    // has those that follow the job look
 }
 
 // hint has Loop read the entry soon if it is to be read again, and that of those which follow the job. An entry that is not to
 // be read again is not waited for. Any goroutine may call it.
-func (r *Runner) hint() {
-	r.hints.came.Store(true)
-	r.alarm.Hurry()
-	for _, look := range r.hints.follow {
+func (a *alarm) hint() {
+	a.hinted.Store(true)
+	a.Hurry()
+	for _, look := range a.follow {
 		look()
 	}
 }
 
-// sooner has a read that is due later come now if there was a hint.
-func (r *Runner) sooner() {
-	if !r.hints.came.Swap(false) {
-		return
+// sooner returns when the entry is to be read that is to be read at an instant: earlier, if there was a hint.
+func (a *alarm) sooner(readAt time.Time, jitter *lease.Jitter) time.Time {
+	if a.hinted.Swap(false) {
+		at := instant.Later(time.Now(), a.last.Add(hintPace)).Add(jitter.UpTo(hintJitter))
+		if at.Before(readAt) {
+			a.last = at
+			return at
+		}
 	}
-	at := instant.Later(time.Now(), r.hints.last.Add(hintPace)).Add(r.client.Jitter.UpTo(hintJitter))
-	if at.Before(r.view.readAt) {
-		r.view.readAt, r.hints.last = at, at
-	}
+	return readAt
 }
 
 // A turn says who drives a runner: Loop, or one call of RunDue.
