@@ -59,6 +59,9 @@ func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte
 
 func (l *lease) Release(ctx context.Context) error {
 	_, err := l.store.change(ctx, release, l.name, l.store.sql.release, l.id)
+	if err == nil {
+		l.store.news.tell(l.name)
+	}
 	return err
 }
 

@@ -62,6 +62,7 @@ type Store struct {
 	prefix string
 	sql    statements
 	ready  atomic.Bool // the schema is there, in our version
+	news   news
 }
 
 var (
@@ -104,7 +105,8 @@ func Open(c Config) (*Store, error) {
 		s.Close()
 		return nil, err
 	}
-	s.sql = statementsOf(tablesOf(s.schema, s.prefix))
+	s.news = newsOf(s.schema, s.prefix)
+	s.sql = statementsOf(tablesOf(s.schema, s.prefix), s.news.tells())
 	return s, nil
 }
 
@@ -196,6 +198,7 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (store.E
 	if err != nil {
 		return store.Entry{}, err
 	}
+	s.news.tell(name)
 	return e, nil
 }
 

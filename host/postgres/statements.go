@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -72,14 +73,14 @@ const state = `CASE WHEN e.id IS NULL THEN 'available'
 // etagOf compares with the ETag that is a parameter.
 func etagOf(parameter string) string { return fmt.Sprintf(whenChanged, parameter) }
 
-func statementsOf(t tables) statements {
+func statementsOf(t tables, tells string) statements {
 	set := func(verdict, columns string) string {
 		return change(t.entry, verdict, "UPDATE "+t.entry+" AS e SET "+columns+" FROM judged AS j WHERE")
 	}
 	drop := func(verdict string) string {
 		return change(t.entry, verdict, "DELETE FROM "+t.entry+" AS e USING judged AS j WHERE")
 	}
-	with := func(text string) string { return t.fill(text, "{state}", state) }
+	with := func(text string) string { return t.fill(text, "{state}", state, "{tells}", tells) }
 	const (
 		length = `$4::bigint * interval '1 microsecond'`
 		ending = `broken = true, ends = least(e.ends, j.clock + $3::bigint * interval '1 microsecond')` // least ignores a null
@@ -100,7 +101,7 @@ FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 	WHEN e.etag::text <> $3 THEN 'changed' ELSE 'done' END,
 	octet_length(e.checkpoint), CASE WHEN octet_length(e.checkpoint) <= $4::bigint THEN e.checkpoint END
 FROM {entry} AS e WHERE e.name = $1`),
-		breaks:         set(whenFree, ending),
+		breaks:         strings.Replace(set(whenFree, ending), "RETURNING e.etag", "RETURNING e.etag, "+tells, 1),
 		breakUnchanged: set(etagOf("$4")+whenFree, ending),
 		remove:         drop(whenLive + etagOf("$3")),
 		delete:         drop(whenLive),
@@ -109,9 +110,9 @@ FROM {entry} AS e WHERE e.name = $1`),
 	CASE WHEN d.etag::text <> $2 AND octet_length(d.body) <= $3::bigint THEN d.body END
 FROM (SELECT) AS always LEFT JOIN {document} AS d ON d.name = $1`),
 		createDocument: with(`INSERT INTO {document} (name, body) VALUES ($1, $2::bytea) ON CONFLICT (name) DO NOTHING
-RETURNING etag::text, clock_timestamp()`),
+RETURNING etag::text || {tells}, clock_timestamp()`),
 		writeDocument: with(`UPDATE {document} SET etag = gen_random_uuid(), body = $2::bytea WHERE name = $1 AND etag::text = $3
-RETURNING etag::text, clock_timestamp()`),
+RETURNING etag::text || {tells}, clock_timestamp()`),
 
 		list: with(`(SELECT e.name, now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
 FROM {entry} AS e WHERE e.name > $1 AND e.name < $2 ORDER BY e.name LIMIT $5::bigint)
