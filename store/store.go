@@ -205,7 +205,7 @@ type ConditionalBreaker interface {
 type Watcher interface {
 	// Watch calls changed with the name of an entry or a document of the app soon after another replica has made it, has
 	// released or broken its lease, or has written the document. It need not for renewals and records that are written. As
-	// soon as it gets to know of changes, also after each time in which it may have missed some, it calls changed with an empty name. It returns when ctx ends, or with an error
+	// soon as it gets to know of changes, also after each gap, it calls changed with an empty name. It returns when ctx ends, or with an error
 	// if the store cannot do this as it is set up. It waits out any other failure. changed must not block.
 	Watch(ctx context.Context, app string, changed func(name string)) error
 }

@@ -197,7 +197,8 @@ func (n *news) count(change int) {
 func (s *Store) notify(ctx context.Context, names ...string) error {
 	ctx, cancel := context.WithTimeout(ctx, statementTime)
 	defer cancel()
-	_, err := s.pool.Exec(ctx, "SELECT pg_notify($1, $2 || ' ' || name) FROM unnest($3::text[]) AS name", s.news.channel, s.news.origin, names)
+	_, err := s.pool.Exec(ctx, "SELECT pg_notify($1, $2 || ' ' || name) FROM unnest($3::text[]) AS name",
+		s.news.channel, s.news.origin, names)
 	return err
 }
 

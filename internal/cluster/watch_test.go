@@ -120,7 +120,8 @@ func TestHintsBringReadsForward(t *testing.T) {
 
 			until(71500 * time.Millisecond)
 			ordered := time.Now()
-			if _, err := h.replica(c, "desk", leader()).Order(c.t.Context(), soloist.Order{Kind: soloist.OrderStepDown, Job: "lead"}); err != nil {
+			order := soloist.Order{Kind: soloist.OrderStepDown, Job: "lead"}
+			if _, err := h.replica(c, "desk", leader()).Order(c.t.Context(), order); err != nil {
 				c.t.Error(err)
 			}
 			time.Sleep(10 * time.Second)
@@ -131,7 +132,8 @@ func TestHintsBringReadsForward(t *testing.T) {
 			}
 		})
 		inCase(t, name+": an outcome", func(_ *testing.T, c *cluster) {
-			h, all := &hub{carry: row.carry}, []soloist.Work{importing("0 * * * *", 10*time.Minute), following("report", "import", time.Second)}
+			h := &hub{carry: row.carry}
+			all := []soloist.Work{importing("0 * * * *", 10*time.Minute), following("report", "import", time.Second)}
 			a := h.replica(c, "a", all...)
 			a.Grace = time.Hour
 			c.launch(a)
