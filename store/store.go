@@ -220,6 +220,16 @@ type ConditionalBreaker interface {
 	BreakUnchanged(ctx context.Context, name, etag string) error
 }
 
+// A Watcher is a [Store] that lets replicas know of changes. What it says is a hint: it may be lost, come twice, or be
+// false. Replicas read no less without it; with it they read sooner.
+type Watcher interface {
+	// Watch calls changed with the name of an entry or a document of the app soon after another replica has made it, has
+	// released or broken its lease, or has written the document. It need not for renewals and records that are written. As
+	// soon as it gets to know of changes, also after each gap, it calls changed with an empty name. It returns when ctx ends, or with an error
+	// if the store cannot do this as it is set up. It waits out any other failure. changed must not block.
+	Watch(ctx context.Context, app string, changed func(name string)) error
+}
+
 // A Remover is a [Store] that removes entries that are no longer needed, such as entries of locks that
 // are not used. The entry of a job must stay: a new one does not know which ticks were run.
 type Remover interface {

@@ -23,6 +23,7 @@ func (s *Store) Examine(_ string, now func() time.Time) []examine.Check {
 		{Name: "clock", Do: s.on(clockCheck(now))},
 		{Name: "schema", Do: s.checkSchema},
 		{Name: "durability", Do: s.on(checkDurability)},
+		{Name: "notifications", Do: s.checkWatch},
 	}
 }
 

@@ -63,6 +63,9 @@ func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte
 
 func (l *lease) Release(ctx context.Context) error {
 	_, err := l.store.change(ctx, release, l.name, l.store.sql.release, l.id)
+	if err == nil {
+		l.store.news.tell(l.name)
+	}
 	return err
 }
 
@@ -77,7 +80,11 @@ func (l *lease) WriteRelease(ctx context.Context, etag string, record []byte) (s
 	if err := checkRecord(writeRelease, l.name, record); err != nil {
 		return store.Revision{}, err
 	}
-	return l.store.change(ctx, writeRelease, l.name, l.store.sql.writeRelease, l.id, etag, string(record))
+	r, err := l.store.change(ctx, writeRelease, l.name, l.store.sql.writeRelease, l.id, etag, string(record))
+	if err == nil {
+		l.store.news.tell(l.name)
+	}
+	return r, err
 }
 
 func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {

@@ -67,6 +67,8 @@ type Store struct {
 
 	begin string        // of a transaction, with %s for its nonce
 	room  chan struct{} // has a place for each transaction that may be open
+
+	news news
 }
 
 var (
@@ -113,7 +115,8 @@ func Open(c Config) (*Store, error) {
 		s.Close()
 		return nil, err
 	}
-	s.sql = statementsOf(tablesOf(s.schema, s.prefix))
+	s.news = newsOf(s.schema, s.prefix)
+	s.sql = statementsOf(tablesOf(s.schema, s.prefix), s.news.tells())
 	s.room = make(chan struct{}, max(1, s.pool.Config().MaxConns-1))
 	return s, nil
 }
@@ -208,6 +211,7 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (store.E
 	if err != nil {
 		return store.Entry{}, err
 	}
+	s.news.tell(name)
 	return e, nil
 }
 

@@ -77,7 +77,7 @@ const state = `CASE WHEN e.id IS NULL THEN 'available'
 // etagOf compares with the ETag that is a parameter.
 func etagOf(parameter string) string { return fmt.Sprintf(whenChanged, parameter) }
 
-func statementsOf(t tables) statements {
+func statementsOf(t tables, tells string) statements {
 	set := func(verdict, columns string) string {
 		return change(t.entry, verdict, "UPDATE "+t.entry+" AS e SET "+columns+" FROM judged AS j WHERE")
 	}
@@ -89,7 +89,7 @@ func statementsOf(t tables) statements {
 		return strings.Replace(set(whenEnded+whenLost+whenOver+etagOf("$4"), columns), bound,
 			bound+` || set_config('idle_in_transaction_session_timeout', '5s', true)`, 1)
 	}
-	with := func(text string) string { return t.fill(text, "{state}", state) }
+	with := func(text string) string { return t.fill(text, "{state}", state, "{tells}", tells) }
 	const (
 		length  = `$4::bigint * interval '1 microsecond'`
 		taken   = `id = $3::uuid, length = ` + length + `, ends = j.clock + ` + length + `, broken = false`
@@ -118,7 +118,7 @@ FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 	WHEN e.etag::text <> $3 THEN 'changed' ELSE 'done' END,
 	octet_length(e.checkpoint), CASE WHEN octet_length(e.checkpoint) <= $4::bigint THEN e.checkpoint END
 FROM {entry} AS e WHERE e.name = $1`),
-		breaks:         set(whenFree, ending),
+		breaks:         strings.Replace(set(whenFree, ending), "RETURNING e.etag", "RETURNING e.etag, "+tells, 1),
 		breakUnchanged: set(etagOf("$4")+whenFree, ending),
 		remove:         drop(whenLive + etagOf("$3")),
 		delete:         drop(whenLive),
@@ -127,9 +127,9 @@ FROM {entry} AS e WHERE e.name = $1`),
 	CASE WHEN d.etag::text <> $2 AND octet_length(d.body) <= $3::bigint THEN d.body END
 FROM (SELECT) AS always LEFT JOIN {document} AS d ON d.name = $1`),
 		createDocument: with(`INSERT INTO {document} (name, body) VALUES ($1, $2::bytea) ON CONFLICT (name) DO NOTHING
-RETURNING etag::text, clock_timestamp()`),
+RETURNING etag::text || {tells}, clock_timestamp()`),
 		writeDocument: with(`UPDATE {document} SET etag = gen_random_uuid(), body = $2::bytea WHERE name = $1 AND etag::text = $3
-RETURNING etag::text, clock_timestamp()`),
+RETURNING etag::text || {tells}, clock_timestamp()`),
 
 		list: with(`(SELECT e.name, now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
 FROM {entry} AS e WHERE e.name > $1 AND e.name < $2 ORDER BY e.name LIMIT $5::bigint)
