@@ -138,10 +138,12 @@ func (s *Server) Local() string {
 	return fmt.Sprintf("host=%s port=%d user=soloist dbname=postgres sslmode=disable", s.Dir, s.Port)
 }
 
+// Address is where the server listens.
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
+
 // URL is how to connect to an address at which the server is reached; empty: its own.
 func (s *Server) URL(address string) string {
-	address = cmp.Or(address, net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)))
-	return "postgres://soloist@" + address + "/postgres?sslmode=disable"
+	return "postgres://soloist@" + cmp.Or(address, s.Address()) + "/postgres?sslmode=disable"
 }
 
 // run runs a program of PostgreSQL.
@@ -253,7 +255,6 @@ func (s *Server) Kill() {
 	if s.cmd == nil {
 		return
 	}
-	s.Signal("STOP") // it starts no more of them meanwhile
 	s.Signal("KILL")
 	s.stdin.Close()
 	<-s.done
@@ -264,7 +265,7 @@ func (s *Server) Kill() {
 // Signal sends a signal, such as STOP, to all processes of the server.
 func (s *Server) Signal(name string) {
 	pids := []string{strconv.Itoa(s.cmd.Process.Pid)}
-	_ = exec.Command("kill", "-"+name, pids[0]).Run() // it may have ended
+	_ = exec.Command("kill", "-STOP", pids[0]).Run() // it starts no more of them meanwhile
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range all {
 		b, _ := os.ReadFile(file) // a process may have ended
@@ -273,7 +274,7 @@ func (s *Server) Signal(name string) {
 			pids = append(pids, filepath.Base(filepath.Dir(file)))
 		}
 	}
-	_ = exec.Command("kill", append([]string{"-" + name}, pids[1:]...)...).Run()
+	_ = exec.Command("kill", append([]string{"-" + name}, pids...)...).Run()
 }
 
 // asUser is what to put before a command so that it runs without privileges,
