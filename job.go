@@ -141,12 +141,12 @@ type Days struct {
 
 // After names the jobs that a job follows. Zero: it follows none, and Schedule gives the ticks.
 type After struct {
-	// Jobs are the names of the jobs, which must have the ticks of one schedule. Their ticks are the
-	// ticks of this job. A tick is due once the runs of all of them for that tick have succeeded. If
-	// one of them ends otherwise, this job's tick is skipped; if its outcome has left its record before
-	// this job could read it, the tick is missed. The times of Late.Start and Late.Missed count from the
-	// last of the outcomes in place of the tick. Manual runs of those jobs start nothing here. A job with
-	// TimeZone, ClaimAhead or EveryReplica cannot follow.
+	// Jobs are the names of the jobs, which must have the ticks of one schedule. Their ticks are
+	// the ticks of this job. A tick is due once the runs of all of them for that tick have
+	// succeeded. If one of them ends otherwise, this job's tick is skipped; if its outcome has left
+	// its record before this job could read it, the tick is missed. The times of Late.Start and
+	// Late.Missed count from the last of the outcomes in place of the tick. Manual runs of those
+	// jobs start nothing here. A job with TimeZone, ClaimAhead or EveryReplica cannot follow.
 	Jobs []string
 
 	// Any makes a tick due whatever the outcome of the runs that it waited for, also if they
@@ -270,11 +270,11 @@ const (
 	// ended; the older ones are skipped.
 	QueueOne OverlapPolicy = "queue-one"
 
-	// Replace ends the context of the run with [ErrReplaced] when a newer tick is due, which is
-	// run once Do has returned. The outcome of the run that was replaced is
-	// [event.Cancelled], unless Do returns nil: it is tried no more, and it is no failure. Nor is it run again
-	// under Rerun if its runner dies: then the newer tick is run instead. A Do that ignores the
-	// end of its context delays the newer tick, as it delays a stop.
+	// Replace ends the context of the run with [ErrReplaced] when a newer tick is due, which is run
+	// once Do has returned. The outcome of the run that was replaced is [event.Cancelled], unless
+	// Do returns nil: it is tried no more, and it is no failure. Nor is it run again under Rerun if
+	// its runner dies: then the newer tick is run instead. A Do that ignores the end of its context
+	// delays the newer tick, as it delays a stop.
 	Replace OverlapPolicy = "replace"
 )
 

@@ -25,8 +25,9 @@ import (
 //
 // [Scheduler.Lock] and [Run.Lock] return a Lock of the same store and app. Without a scheduler, set Store.
 type Lock struct {
-	// Name says which lock it is, and may be data: "tenant-42", an address, a path. It is printable text
-	// of up to 512 bytes. The entry of a name that does not fit in 48 bytes, escaped, has a digest of it.
+	// Name says which lock it is, and may be data: "tenant-42", an address, a path. It is printable
+	// text of up to 512 bytes. The entry of a name that does not fit in 48 bytes, escaped, has a
+	// digest of it.
 	Name string
 
 	// Store holds leases and records. Nil is an error.

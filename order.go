@@ -13,27 +13,8 @@ import (
 
 // An Order is what an operator wants done, on whichever replicas are up.
 type Order struct {
-	// Kind is what to do.
-	//
-	//   - OrderPause: nothing of the job starts any more except manual runs. It binds every
-	//     replica eight seconds after Order has returned, at the latest. A run that is under way
-	//     goes on. Ticks that come due are skipped.
-	//   - OrderResume: the end of a pause, also of one by [Retry.PauseAfter].
-	//   - OrderRun: one run, in addition to the ticks, on whichever replica is first. It waits for
-	//     the end of a run that was under way before it, and is skipped if it was ordered during
-	//     that run, unless Late.Missed is RunAll.
-	//   - OrderCancel: the context of the run that is under way ends with [ErrCancelled].
-	//     Its tick is not run again. A tick that waits for another attempt is cancelled too, but one
-	//     of a backfill only with the backfill.
-	//   - OrderBackfill: the ticks of Backfill are run again, in their order; see
-	//     [Scheduler.PlanBackfill]. A job has one backfill at a time.
-	//   - OrderCancelBackfill: no further tick of the backfill is run. The context of its run that
-	//     is under way ends with [ErrCancelled].
-	//   - OrderStepDown: the run that is under way is handed over, as at a stop of its
-	//     replica.
-	Kind OrderKind
-
-	Job string
+	Kind OrderKind // what to do
+	Job  string    // the name of a job or singleton, or of one shard
 
 	// By says who orders. Empty: the name of this Replica.
 	By string
@@ -45,8 +26,8 @@ type Order struct {
 	// end, and a run is given up after an hour.
 	Until time.Time
 
-	// Request names a run; see [Scheduler.RunNow]. A name that was used is refused. Empty: a new name. The runs of a backfill
-	// have the name that its order gets when it is written.
+	// Request names a run; see [Scheduler.RunNow]. A name that was used is refused. Empty: a new
+	// name. The runs of a backfill have the name that its order gets when it is written.
 	Request string
 
 	// Backfill says which ticks a backfill has.
@@ -63,13 +44,34 @@ type Order struct {
 type OrderKind string
 
 const (
-	OrderPause          = OrderKind(record.OrderPause)
-	OrderResume         = OrderKind(record.OrderResume)
-	OrderRun            = OrderKind(record.OrderRun)
-	OrderCancel         = OrderKind(record.OrderCancel)
-	OrderStepDown       = OrderKind(record.OrderStepDown)
-	OrderBackfill       = OrderKind(record.OrderBackfill)
-	OrderCancelBackfill = OrderKind(record.OrderCancelBackfill)
+	// OrderPause ends all starts of the job except manual runs. It binds every replica eight seconds
+	// after Order has returned, at the latest. A run that is under way goes on. Ticks that come due
+	// are skipped.
+	OrderPause OrderKind = OrderKind(record.OrderPause)
+
+	// OrderResume ends a pause, also one by [Retry.PauseAfter].
+	OrderResume OrderKind = OrderKind(record.OrderResume)
+
+	// OrderRun asks for one run, in addition to the ticks, on whichever replica is first. It waits for
+	// the end of a run that was under way before it, and is skipped if it was ordered during that run,
+	// unless Late.Missed is RunAll.
+	OrderRun OrderKind = OrderKind(record.OrderRun)
+
+	// OrderCancel ends the context of the run that is under way with [ErrCancelled]. Its tick is not
+	// run again. A tick that waits for another attempt is cancelled too, but one of a backfill only
+	// with the backfill.
+	OrderCancel OrderKind = OrderKind(record.OrderCancel)
+
+	// OrderStepDown hands over the run that is under way, as a stop of its replica does.
+	OrderStepDown OrderKind = OrderKind(record.OrderStepDown)
+
+	// OrderBackfill has the ticks of Order.Backfill run again, in their order; see
+	// [Scheduler.PlanBackfill]. A job has one backfill at a time.
+	OrderBackfill OrderKind = OrderKind(record.OrderBackfill)
+
+	// OrderCancelBackfill has no further tick of the backfill run. The context of its run that is
+	// under way ends with [ErrCancelled].
+	OrderCancelBackfill OrderKind = OrderKind(record.OrderCancelBackfill)
 )
 
 // Order writes an order into the store, where replicas read it within five seconds; none has to
@@ -178,18 +180,19 @@ func (s *Scheduler) Unlock(ctx context.Context, job string, now bool) error {
 // A Backfill says which ticks of a job are to be run again. They have their outcome already: they were
 // missed, or their runs have to be repeated, or they are older than the job.
 type Backfill struct {
-	// The range, with both ends; it ends before the first tick without an outcome. No To: it ends now, or with the last tick that
-	// has its outcome.
+	// The range, with both ends; it ends before the first tick without an outcome. No To: it ends
+	// now, or with the last tick that has its outcome.
 	From, To time.Time
 
 	// All takes all ticks of the range. Otherwise those that were missed, as far as the history of the
 	// record shows; a range that begins before its history is refused.
 	All bool
 
-	// Parallel is how many ticks are run at a time, from 1 to 16. Zero is 1. They are claimed together and run
-	// in parallel on one replica, under one lease and with one token, and the next ones are claimed when all of them
-	// have returned; so a tick of the job that is due waits for the longest of them. Their runs share no checkpoint: Save
-	// and Load return an error. A job of a group runs one at a time.
+	// Parallel is how many ticks are run at a time, from 1 to 16. Zero is 1. They are claimed
+	// together and run in parallel on one replica, under one lease and with one token, and the next
+	// ones are claimed when all of them have returned; so a tick of the job that is due waits for
+	// the longest of them. Their runs share no checkpoint: Save and Load return an error. A job of
+	// a group runs one at a time.
 	Parallel int
 }
 

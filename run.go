@@ -23,10 +23,10 @@ type Run struct {
 	Job      string       // the name of the job or singleton; of a shard, the name of the shard
 	Tick     time.Time    // the tick, UTC; zero for a singleton
 	Request  string       // of a manual run: the name of the request; Tick is its time
-	Backfill int64        // of a tick that is run again by a backfill: the number of its order; else zero
-	Attempt  int          // 1, and one more for each earlier runner of this tick that died or was stopped
+	Backfill int64        // of a run of a backfill: the number of its order; else zero
+	Attempt  int          // 1, and one more for each earlier runner of the tick that died or stopped
 	Try      int          // 1, and one more for each earlier try of this attempt that failed
-	Token    int64        // the fencing token: grows with each claim of this name; zero for EveryReplica
+	Token    int64        // the fencing token: grows with each claim of the name; zero for EveryReplica
 	Log      *slog.Logger // has job, tick and token in each line
 	Shard    int          // which part of the work this run does: 0 to Shards-1
 	Shards   int          // how many parts there are; 1 for a job without shards
@@ -35,8 +35,8 @@ type Run struct {
 	// the run can do all since then; of a shard, the newest of that shard. It is the same on each
 	// attempt and each try. Manual runs do not change it and get it too. A job of EveryReplica has no
 	// record: it is the newest tick that has succeeded in this process. For a run of a backfill it is
-	// the tick before Tick by the schedule, whatever became of that. Zero: none has, or the entry of the
-	// job was deleted since; always zero for a singleton and a lock.
+	// the tick before Tick by the schedule, whatever became of that. Zero: none has, or the entry of
+	// the job was deleted since; always zero for a singleton and a lock.
 	Previous time.Time
 
 	// Next is the next tick after Tick by the schedule of this replica; for a manual run, the next
@@ -182,12 +182,12 @@ func (r *Run) Load(ctx context.Context, v any) error {
 
 // Why a run's context ended, as [context.Cause] returns it.
 var (
-	ErrLost      = store.ErrLost
-	ErrStalled   = supervise.ErrStalled
-	ErrTimeout   = supervise.ErrTimeout
-	ErrCancelled = supervise.ErrCancelled
-	ErrReplaced  = supervise.ErrReplaced
-	ErrStopped   = supervise.ErrStopped
+	ErrLost      = store.ErrLost          // its lease is lost, or cannot be trusted any more
+	ErrStalled   = supervise.ErrStalled   // no heartbeat for HeartbeatTimeout, or not healthy
+	ErrTimeout   = supervise.ErrTimeout   // the try has lasted for Timeout
+	ErrCancelled = supervise.ErrCancelled // an operator has ordered it
+	ErrReplaced  = supervise.ErrReplaced  // a newer tick is due, under the OverlapPolicy Replace
+	ErrStopped   = supervise.ErrStopped   // its replica stops, or hands it over
 )
 
 // ErrHeld is returned when another replica runs the job.

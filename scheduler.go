@@ -68,10 +68,11 @@ type Scheduler struct {
 	// read, within a third of its length.
 	Grace time.Duration
 
-	// Alone reports whether no other replica of the App is up; false if that is not known. It is called
-	// for each singleton that is to stop, which ends at once if it returns true, as no replica could take
-	// over. It must return when its context ends, with the Grace. If another replica is up all the
-	// same, that one finds the released lease within a third of its length. Nil: one is assumed to be up.
+	// Alone reports whether no other replica of the App is up; false if that is not known. It is
+	// called for each singleton that is to stop, which ends at once if it returns true, as no
+	// replica could take over. It must return when its context ends, with the Grace. If another
+	// replica is up all the same, that one finds the released lease within a third of its length.
+	// Nil: one is assumed to be up.
 	Alone func(context.Context) bool
 
 	// Overrun is called when a run has not returned a sixth of the lease after it lost its lease

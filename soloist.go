@@ -4,6 +4,16 @@
 // all. A [Singleton] runs all the time, on one replica at a time. The lock
 // is a lease in a [store.Store], as a blob on Azure has one.
 //
+// Most programs call [host.Main], which adds the command line, settings, storage,
+// logs and HTTP:
+//
+//	func main() {
+//		host.Main(soloist.Job{Name: "report", Schedule: "@hourly", Do: report})
+//	}
+//
+// A program that has these already runs a [Scheduler] of its own. A [Lock] and
+// a [Once] need no schedule.
+//
 // # What is promised
 //
 //   - A tick is claimed, durably, before it is run, and only one claim can succeed.
@@ -18,14 +28,7 @@
 //     that is due, another attempt, a singleton. Otherwise it takes up to a minute more.
 //
 //   - While its context lives, a run is the only one of its name. The context
-//     ends before the service can give the lease to another:
-//
-//     trusted until = last successful renewal was sent + Lease - Lease/100 - Lease/6
-//
-//     The hundredth is by how much the rates of two clocks may differ. The sixth is
-//     the time to stop. The time of day on any machine does not matter. The time for
-//     which a machine is suspended counts on Linux; see [Scheduler.Elapsed] for other
-//     systems.
+//     ends before the service can give the lease to another.
 //
 //   - A run that makes no progress loses its lease: see [Job.HeartbeatTimeout] and
 //     [Job.HealthCheck]. When a replica stops, it hands its runs over: within
@@ -34,6 +37,15 @@
 //     read it at each third of the lease, as before. A checkpoint, [Run.Save],
 //     survives a stall and a stop, and also a success: it is the job's and not the
 //     tick's, so [Run.Load] gives the next tick what the last one saved.
+//
+// A replica trusts its lease until
+//
+//	last successful renewal was sent + Lease - Lease/100 - Lease/6
+//
+// The hundredth is by how much the rates of two clocks may differ. The sixth is
+// the time to stop. The time of day on any machine does not matter. The time for
+// which a machine is suspended counts on Linux; see [Scheduler.Elapsed] for other
+// systems.
 //
 // # What is not promised
 //
@@ -53,6 +65,8 @@
 //     wall clock is fast may start it early, until the service's clock proves the
 //     time wrong: by a second, since the service's dates have whole seconds, and by
 //     the time that one request takes to reach the service.
+//
+// [host.Main]: https://pkg.go.dev/github.com/soloist-go/soloist/host#Main
 package soloist
 
 import (

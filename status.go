@@ -26,35 +26,44 @@ type JobStatus struct {
 
 	Lease      store.LeaseState       // empty: the job has no entry, or it could not be read
 	Last       LastRun                // zero: it has never run
-	History    []event.Outcome        // the last ones, newest first; those of a backfill are not among them
-	Counts     map[event.Status]int64 // how many outcomes there were of each status, without those of backfills; nil: none
-	Failures   int64                  // outcomes failed or stalled since the last success; not of manual runs
+	History    []event.Outcome        // the last ones, newest first, without those of backfills
+	Counts     map[event.Status]int64 // how many of each status, without backfills; nil: none
+	Failures   int64                  // failed or stalled since the last success, without manual runs
 	Succeeded  time.Time              // end of the last success, manual or not; zero: none
 	Settled    time.Time              // each tick up to it has its outcome; zero: it has no record
 	Checkpoint int64                  // its length in bytes; zero: none, or the store does not know it
-	Err        error                  // why the record could not be read, or cannot be used: then nothing of it is shown, and Paused is false
+
+	// Err says why the record could not be read, or cannot be used: then nothing of it is shown, and
+	// Paused is false.
+	Err error
 
 	Next     time.Time // the next tick by the schedule in force; zero: none, or not known
-	Awaits   string    // the jobs that it follows whose outcome Next waits for, once it has come; empty: none
-	Foreign  bool      // the schedule in force is another one than this Scheduler's, and the record belongs to it
-	Waits    time.Time // if the job was unlocked during a run: about when the next run can follow; else zero
+	Awaits   string    // the jobs that it follows, whose outcome Next waits for; empty: none
+	Foreign  bool      // the schedule in force, to which the record belongs, is not this Scheduler's
+	Waits    time.Time // after an unlock during a run: about when the next can follow; else zero
 	Occupied error     // why nothing runs: a client that claims nothing holds the lease
 	Begins   time.Time // the first tick of all, while it is to come, as before Days.From; else zero
-	Over     time.Time // the last tick of all, if it has its outcome, as after Days.Until: the job is over; else zero
+	Over     time.Time // the last tick of all, as before Days.Until, once it has its outcome; else zero
 
-	Paused   bool           // its ticks are skipped: by its settings here, by itself, or by an order, as far as this Scheduler runs and has read it
-	Pause    Order          // the order that pauses it, without its number, and since when; zero: none does
-	Late     LateTicks      // of Late.Finish: the late ticks since the last success, reported or not; zero: none
-	Backfill BackfillStatus // the last one, as far as this Scheduler has read the orders; zero: none, or not known
+	// Paused says that ticks are skipped: by the settings here, by the job itself, or by an order, as
+	// far as this Scheduler runs and has read it.
+	Paused bool
+
+	Pause    Order          // the order that pauses it, without its number; zero: none does
+	Late     LateTicks      // by Late.Finish, since the last success, reported or not; zero: none
+	Backfill BackfillStatus // the last one, as far as the orders were read; zero: none, or not known
 }
 
 // A LastRun is the last run of a job that was claimed. Its Request is also set for a run of a backfill: see [event.BackfillOf].
 // Of ticks that a backfill runs in parallel it is the last. With [Job.ClaimAhead] a run may start after it is shown: at Start.
 type LastRun struct {
-	event.Outcome           // Status is event.Running until it is known to be over: if no lease is live, its runner has died
-	Note          string    // of its last heartbeat
-	NoteAt        time.Time // when that was sent, by the store's clock
-	UnlockedBy    string    // who has ended its lease; empty: nobody
+	// The Status is [event.Running] until the run is known to be over. If no lease is live, its runner
+	// has died.
+	event.Outcome
+
+	Note       string    // of its last heartbeat
+	NoteAt     time.Time // when that was sent, by the store's clock
+	UnlockedBy string    // who has ended its lease; empty: nobody
 }
 
 // LateTicks are ticks that have not succeeded in time, since the last success.
@@ -148,15 +157,30 @@ func backfillStatus(job string, b *record.BackfillProgress) (st BackfillStatus) 
 
 // Health is the state of a [Scheduler] on this replica.
 type Health struct {
-	Running []string         // jobs and singletons that run here now
-	Stuck   []string         // those whose loop makes no more steps: restart the process
-	Broken  map[string]error // those that this replica cannot run, and why; a singleton, if its shards cannot be spread over the replicas
-	Overrun map[string]error // those with a lease that go on though their context has ended, and why: restart the process
-	Skew    time.Duration    // how far the wall clock is ahead of the store's, behind if negative, as far as that is proved
-	Storage error            // why the store does not answer, also a [Once] that is bound and runs; nil: it does, as far as known
-	Reached bool             // the store has answered at least once, or such a Once
-	Log     error            // why log lines wait: the log has accepted none for three minutes; nil: none waits that long
-	Events  error            // why events wait: the function Events has not returned for three minutes; nil: none waits that long
+	Running []string // jobs and singletons that run here now
+	Stuck   []string // those whose loop makes no more steps: restart the process
+
+	// Broken are those that this replica cannot run, and why. A singleton is one if its shards cannot
+	// be spread over the replicas.
+	Broken map[string]error
+
+	// Overrun are those with a lease that go on though their context has ended, and why: restart the
+	// process.
+	Overrun map[string]error
+
+	// Skew is how far the wall clock is ahead of the store's, behind if negative, as far as that is
+	// proved.
+	Skew time.Duration
+
+	// Storage says why the store does not answer, also a [Once] that is bound and runs. Nil: it does,
+	// as far as known. Reached: it has answered at least once, or such a Once.
+	Storage error
+	Reached bool
+
+	// Log says why log lines wait: the log has accepted none for three minutes. Events says why events
+	// wait: the function Events has not returned for three minutes. Nil: none waits that long.
+	Log    error
+	Events error
 }
 
 // Health returns the state of the scheduler from memory. It makes no call to the store.
@@ -174,7 +198,7 @@ func (s *Scheduler) Health() Health {
 // A Report says what one call of [Scheduler.RunDue] did.
 type Report struct {
 	Jobs []JobReport
-	Next time.Time // when the next tick of any job is due that waits for no other job; zero: there is none
+	Next time.Time // when the next tick is due that waits for no other job; zero: there is none
 }
 
 // A JobReport says what one call did for one job.
@@ -183,8 +207,8 @@ type JobReport struct {
 	Ran     []event.Outcome // what was run here, in order
 	Replica string          // the replica that runs the job now instead; this one, if another call does
 	Next    time.Time       // the next tick that is not settled; zero: there is none
-	Err     error           // why the job could not be checked, or why something claimed has no outcome by this call
-	Awaits  string          // the jobs whose outcome Next waits for, once it has come; empty: none. See After
+	Err     error           // why the job could not be checked, or a claim has no outcome by this call
+	Awaits  string          // the jobs whose outcome Next waits for; empty: none. See [Job.After]
 }
 
 // newReport sums up the reports of the jobs and joins their errors.

@@ -1,17 +1,21 @@
-// Package calendar names the days on which the ticks of a job do not exist, or on which alone they do:
-// see soloist.Days.
+// Package calendar names the days on which the ticks of a job do not exist, or on which alone they do.
+// See [soloist.Days].
 //
 //	Days: soloist.Days{Except: []soloist.Calendar{
 //		calendar.Weekends(), calendar.Dates("closed", "2026-12-24..2026-12-26", "2027-05-01")}}
 //
-// [Dates], [Fields] and [Weekends] need nothing but this module. Packages calendar/ical and calendar/holidays read files and
-// know public holidays; they need further modules, which only programs get that import them.
+// [Dates], [Fields] and [Weekends] need nothing but this module. Package [calendar/ical] reads files, and package
+// [calendar/holidays] knows public holidays. They need further modules, which only programs get that import them.
 //
 // A calendar of a wrong text does not panic and returns no error of its own: what is wrong is an error of the job that
 // names it, with all else that is wrong with the job.
 //
 // Calendars are asked once, when a program begins: for each day from [FirstYear] to [LastYear]. Later changes of what they
 // would answer have no effect before the next start. Before and after these years a calendar has no day.
+//
+// [soloist.Days]: https://pkg.go.dev/github.com/soloist-go/soloist#Days
+// [calendar/ical]: https://pkg.go.dev/github.com/soloist-go/soloist/calendar/ical
+// [calendar/holidays]: https://pkg.go.dev/github.com/soloist-go/soloist/calendar/holidays
 package calendar
 
 import (
@@ -21,12 +25,13 @@ import (
 
 // A Calendar is a set of days. Implement it for days that no function of this package gives.
 type Calendar interface {
-	// Name names the calendar to people: in `next`, and in the definition of the job, so it must be the same on each
-	// replica. It has 1 to 100 printable ASCII characters.
+	// Name names the calendar to people: in `next`, and in the definition of the job, so it must be
+	// the same on each replica. It has 1 to 100 printable ASCII characters.
 	Name() string
 
-	// Contains reports whether a day is one of the calendar's. The answer must follow from the day alone, and it has to
-	// come at once: a calendar that panics, or that takes longer than ten seconds for all days, is an error.
+	// Contains reports whether a day is one of the calendar's. The answer must follow from the day
+	// alone, and it has to come at once: a calendar that panics, or that takes longer than ten
+	// seconds for all days, is an error.
 	Contains(day Day) bool
 }
 

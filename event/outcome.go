@@ -11,7 +11,7 @@ type Outcome struct {
 	Tick    time.Time `json:"tick,omitzero"`    // the last tick of a range
 	From    time.Time `json:"from,omitzero"`    // of a range: its ticks come after From
 	Count   int       `json:"count,omitzero"`   // of a range: how many ticks it has; zero: not known
-	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count, where the count stopped
+	AtLeast bool      `json:"atLeast,omitzero"` // of a range: it has more ticks than Count
 	Status  Status    `json:"status"`
 	Reason  string    `json:"reason,omitzero"`
 	Request string    `json:"request,omitzero"` // of a manual run, which settles no tick

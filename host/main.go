@@ -48,6 +48,7 @@ import (
 	"github.com/soloist-go/soloist/host/internal/format"
 	"github.com/soloist-go/soloist/host/internal/functions"
 	"github.com/soloist-go/soloist/host/internal/logging"
+	"github.com/soloist-go/soloist/host/internal/telemetry"
 	"github.com/soloist-go/soloist/internal/alarm"
 	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/store"
@@ -130,9 +131,15 @@ type Program struct {
 	// Store holds leases and records. Nil: what SOLOIST_STORAGE says.
 	Store store.Store
 
-	// OpenStore opens the store of a SOLOIST_STORAGE that is a URL of another kind than a blob service's: postgres.OpenURL of
-	// host/postgres is one for postgres://. It should not connect yet, as commands that need no store open it too, and its
-	// errors should not show the URL. A store with a method Close() is closed at the end. Nil: there are no such URLs.
+	// Telemetry sends metrics and traces to a collector that the environment names: Export of the
+	// module github.com/soloist-go/soloist/host/otel. Nil: a warning says so if the environment names
+	// one.
+	Telemetry telemetry.Exporter
+
+	// OpenStore opens the store of a SOLOIST_STORAGE that is a URL of another kind than a blob
+	// service's: postgres.OpenURL of host/postgres is one for postgres://. It should not connect yet,
+	// as commands that need no store open it too, and its errors should not show the URL. A store with
+	// a method Close() is closed at the end. Nil: there are no such URLs.
 	OpenStore func(url string) (store.Store, error)
 
 	// Name is what help calls the program, and the app of a program that runs
@@ -175,7 +182,8 @@ func (p *Program) open(m mode) (*app.App, error) {
 	if m.byOperator {
 		author = operator
 	}
-	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, OpenStore: p.OpenStore, Queue: p.queue, Console: p.console(),
+	a, err := app.Open(app.Config{Work: p.Work, Groups: p.Groups, Store: p.Store, OpenStore: p.OpenStore,
+		Queue: p.queue, Export: p.Telemetry, Console: p.console(),
 		Now: p.Now, Replica: author(), Serves: m.serves, Runs: m.runs, Apart: m.apart})
 	if p.process {
 		slog.SetDefault(a.Scheduler.Logger) // jobs that use it end up where they should

@@ -1,5 +1,10 @@
 // Package store is the contract between Soloist and the storage that keeps its leases and
-// records. A program can bring a [Store] of its own; host/storetest checks it.
+// records. A program can bring a [Store] of its own: package [host/storetest] tests it, and
+// package [examples/sqlstore] is one to be copied. What a store can do beyond a Store is an
+// interface of its own, such as [Lister]; the rest works without.
+//
+// [host/storetest]: https://pkg.go.dev/github.com/soloist-go/soloist/host/storetest
+// [examples/sqlstore]: https://pkg.go.dev/github.com/soloist-go/soloist/examples/sqlstore
 package store
 
 import (
@@ -119,15 +124,28 @@ type Document struct {
 	Body []byte
 }
 
-// A Transactor is a [Checkpointer] in a database, which writes the record in one transaction with what the program
-// writes into the same database.
-type Transactor interface {
+// A Combiner is a [Checkpointer] that takes two steps in one call, so that a tick costs two calls in place of four. Both
+// steps are applied at one instant, or neither. A call returns the errors of both steps, and the Revision after them.
+type Combiner interface {
 	Checkpointer
 
-	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f returns nil. If f
-	// returns an error it rolls back and returns that error. After any other error the transaction may have been
-	// committed. f calls write at most once, after its other statements: it locks the row of the entry, which the
-	// renewals of the lease need.
+	// AcquireWrite is Acquire, and then Write with the same ETag. A repeated call is refused, since the
+	// first has changed the ETag. The caller then uses another id.
+	AcquireWrite(ctx context.Context, d time.Duration, etag string, record []byte) (Revision, error)
+
+	// WriteRelease is Write, and then Release.
+	WriteRelease(ctx context.Context, etag string, record []byte) (Revision, error)
+}
+
+// A Transactor is a [Combiner] in a database, which writes the record in one transaction with what the program
+// writes into the same database.
+type Transactor interface {
+	Combiner
+
+	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f
+	// returns nil. If f returns an error it rolls back and returns that error. After any other error the
+	// transaction may have been committed. f calls write at most once, after its other statements: it
+	// locks the row of the entry, which the renewals of the lease need.
 	Transact(ctx context.Context, f func(tx any, write TransactionWrite) error) (Revision, error)
 }
 
@@ -243,7 +261,7 @@ const (
 	Leased    LeaseState = "leased"
 	Expired   LeaseState = "expired"  // expired; its last id may still renew it
 	Breaking  LeaseState = "breaking" // an operator broke it; its holder has it until its time is up
-	Broken    LeaseState = "broken"   // an operator ended it, perhaps before its time, so its holder may still trust it
+	Broken    LeaseState = "broken"   // an operator ended it; its holder may still trust it
 )
 
 // Live reports whether the lease has a holder.
@@ -275,7 +293,8 @@ var (
 	ErrLost    = errors.New("the lease is lost")
 
 	// ErrTooLarge is returned by [Checkpointer.Load] and [Documenter.ReadDocument] only.
-	ErrTooLarge = fmt.Errorf("the checkpoint or document is larger than %d bytes: something other than this program wrote it", MaxCheckpoint)
+	ErrTooLarge = fmt.Errorf("the checkpoint or document is larger than %d bytes: "+
+		"something other than this program wrote it", MaxCheckpoint)
 
 	// ErrUnchanged is returned by [Documenter.ReadDocument] only.
 	ErrUnchanged = errors.New("the document has not changed")

@@ -1,6 +1,6 @@
 // Package fencing holds recipes, to be copied, for a resource that refuses the
-// writes of a run which has lost its lease but goes on: by the token of the
-// run, [soloist.Run.Token], which grows with each run of a job.
+// writes of a run which has lost its lease but goes on. It refuses them by the
+// token of the run, [soloist.Run.Token], which grows with each run of a job.
 //
 //	http.go  a service that you run: [Send] and [Fence]
 //	sql.go   one row: [SaveReport]; several: [Fenced]

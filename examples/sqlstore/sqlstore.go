@@ -1,5 +1,5 @@
-// Package sqlstore is a [store.Store] of one's own: one table of a SQL
-// database, in one file, to be copied. Each interface that is optional is in a
+// Package sqlstore is a store of one's own, to be copied: one table of a SQL
+// database, in one file. Each interface that is optional is in a
 // file of its own; logs have a table of their own, [LogTable]. It is written
 // against the comments of the interface and tested by storetest, as any other
 // store would be.

@@ -13,13 +13,15 @@
 // WriteDocument or Append may send more: a missing container is created. A request by an identity is sent a
 // second time if the service asks for a token with more claims.
 //
-// What is not promised: that a token which the service refuses is replaced before
-// it expires by this machine's clock. The client library has a cache of its own,
-// which would return the same token. Nor that the service gives an expired lease
-// away at once: the Lease Blob page
-// (https://learn.microsoft.com/rest/api/storageservices/lease-blob) warns of up to
-// a minute. And nothing here protects against somebody who
-// deletes blobs: see [store.Remover].
+// # What is not promised
+//
+//   - That a token which the service refuses is replaced before it expires by this
+//     machine's clock. The client library has a cache of its own, which would return
+//     the same token.
+//   - That the service gives an expired lease away at once: the Lease Blob page
+//     (https://learn.microsoft.com/rest/api/storageservices/lease-blob) warns of up to
+//     a minute.
+//   - Anything against somebody who deletes blobs: see [store.Remover].
 package azure
 
 import (

@@ -36,9 +36,16 @@ import (
 //
 // Errors name the setting, never its value.
 type Config struct {
-	ConnectionString          string // SOLOIST_STORAGE or AzureWebJobsStorage
-	ServiceURL                string // SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri; may carry a shared access signature
-	QueueURL                  string // AzureWebJobsStorage__queueServiceUri, for [OpenQueue]; empty: from the blobs' address
+	ConnectionString string // SOLOIST_STORAGE or AzureWebJobsStorage
+
+	// ServiceURL is SOLOIST_STORAGE or AzureWebJobsStorage__blobServiceUri. It may carry a shared
+	// access signature.
+	ServiceURL string
+
+	// QueueURL is AzureWebJobsStorage__queueServiceUri, for [OpenQueue]. Empty: it follows from the
+	// address of the blobs.
+	QueueURL string
+
 	AccountName               string // AzureWebJobsStorage__accountName, in the public cloud
 	Credential                string // AzureWebJobsStorage__credential: empty or "managedidentity"
 	ClientID                  string // AzureWebJobsStorage__clientId

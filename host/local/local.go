@@ -1,6 +1,8 @@
-// Package local keeps the entries of a scheduler on one machine: [Memory] in
-// one process, for tests and single replicas; [Dir] in a directory that several
-// processes share, the default when there is no storage service.
+// Package local keeps the entries of a scheduler on one machine, in memory or in
+// a directory.
+//
+// [Memory] is for one process: a test, or a single replica. [Dir] is a directory
+// that several processes share, the default when there is no storage service.
 //
 // Both keep the lease rules of Azure blobs, so that what works here works
 // there: the same states, the same outcome of each call in each state. Their
@@ -17,11 +19,13 @@
 //
 // At most 65 machines may share a Dir: more of them do not free a dead one's lease.
 //
-// What is not promised: a Dir on a network file system, whose links and renames
-// differ; where the system does not report the time since it started, a Dir that
-// two machines share, and a lease of a Dir that lasts its whole length while the
-// machine's clock is put forward (put back, it lasts its length again from the
-// next call on).
+// # What is not promised
+//
+//   - A Dir on a network file system, whose links and renames differ.
+//   - Where the system does not report the time since it started: a Dir that two
+//     machines share, and a lease of a Dir that lasts its whole length while the
+//     machine's clock is put forward. If it is put back, the lease lasts its length
+//     again from the next call on.
 package local
 
 import (
@@ -194,13 +198,14 @@ type handle struct {
 	name, id string
 }
 
-var (
-	_ store.Lease        = handle{}
-	_ store.Checkpointer = handle{}
-)
+var _ store.Combiner = handle{}
 
 func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return h.do(ctx, "acquire the lease of", func(e *entry, now time.Time) error {
+	return h.do(ctx, "acquire the lease of", h.acquired(d, etag))
+}
+
+func (h handle) acquired(d time.Duration, etag string) change {
+	return func(e *entry, now time.Time) error {
 		if err := checkLength(d); err != nil {
 			return err
 		}
@@ -208,7 +213,7 @@ func (h handle) Acquire(ctx context.Context, d time.Duration, etag string) (stor
 			return store.ErrChanged
 		}
 		return e.Lease.acquire(h.id, d, now)
-	})
+	}
 }
 
 func (h handle) Renew(ctx context.Context) (store.Revision, error) {
@@ -218,7 +223,11 @@ func (h handle) Renew(ctx context.Context) (store.Revision, error) {
 }
 
 func (h handle) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	return h.do(ctx, "write", func(e *entry, now time.Time) error {
+	return h.do(ctx, "write", h.written(etag, record))
+}
+
+func (h handle) written(etag string, record []byte) change {
+	return func(e *entry, now time.Time) error {
 		if err := checkRecord(record); err != nil {
 			return err
 		}
@@ -227,7 +236,30 @@ func (h handle) Write(ctx context.Context, etag string, record []byte) (store.Re
 		}
 		e.write(record)
 		return nil
-	})
+	}
+}
+
+func (h handle) AcquireWrite(ctx context.Context, d time.Duration, etag string, record []byte) (store.Revision, error) {
+	return h.do(ctx, "acquire the lease of, and write", both(h.acquired(d, etag), h.written(etag, record)))
+}
+
+func (h handle) WriteRelease(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	return h.do(ctx, "write, and release the lease of", both(h.written(etag, record), h.released))
+}
+
+// both makes one change of two.
+func both(first, second change) change {
+	return func(e *entry, now time.Time) error {
+		was := *e
+		err := first(e, now)
+		if err == nil {
+			err = second(e, now)
+		}
+		if err != nil {
+			*e = was
+		}
+		return err
+	}
 }
 
 func (h handle) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
@@ -257,11 +289,11 @@ func (h handle) Load(ctx context.Context, etag string) ([]byte, error) {
 }
 
 func (h handle) Release(ctx context.Context) error {
-	_, err := h.do(ctx, "release the lease of", func(e *entry, _ time.Time) error {
-		return e.Lease.release(h.id)
-	})
+	_, err := h.do(ctx, "release the lease of", h.released)
 	return err
 }
+
+func (h handle) released(e *entry, _ time.Time) error { return e.Lease.release(h.id) }
 
 func (h handle) do(ctx context.Context, verb string, f change) (store.Revision, error) {
 	e, now, err := h.update.do(ctx, verb, h.name, func(e *entry, now time.Time) error {

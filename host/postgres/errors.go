@@ -23,6 +23,8 @@ const (
 	renew         op = "renew"
 	write         op = "write"
 	save          op = "save"
+	acquireWrite  op = "acquire and write"
+	writeRelease  op = "write and release"
 	load          op = "load"
 	release       op = "release"
 	breaks        op = "break"

@@ -17,7 +17,7 @@ var (
 	_ store.LeaseBreaker       = (*Store)(nil)
 	_ store.ConditionalBreaker = (*Store)(nil)
 	_ store.Lease              = (*lease)(nil)
-	_ store.Checkpointer       = (*lease)(nil)
+	_ store.Combiner           = (*lease)(nil)
 )
 
 // A lease is the lease of an entry under one id.
@@ -30,10 +30,17 @@ type lease struct {
 func (s *Store) Lease(name, id string) store.Lease { return &lease{s, name, id} }
 
 func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	if shortest, longest := l.store.Limits(); d < shortest || d > longest {
-		return store.Revision{}, fmt.Errorf("postgres: %s %s: a lease of %s: want %s to %s", acquire, l.name, d, shortest, longest)
+	if err := l.checkLength(acquire, d); err != nil {
+		return store.Revision{}, err
 	}
 	return l.store.change(ctx, acquire, l.name, l.store.sql.acquire, l.id, d.Microseconds(), etag)
+}
+
+func (l *lease) checkLength(o op, d time.Duration) error {
+	if shortest, longest := l.store.Limits(); d < shortest || d > longest {
+		return fmt.Errorf("postgres: %s %s: a lease of %s: want %s to %s", o, l.name, d, shortest, longest)
+	}
+	return nil
 }
 
 func (l *lease) Renew(ctx context.Context) (store.Revision, error) {
@@ -60,6 +67,20 @@ func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte
 func (l *lease) Release(ctx context.Context) error {
 	_, err := l.store.change(ctx, release, l.name, l.store.sql.release, l.id)
 	return err
+}
+
+func (l *lease) AcquireWrite(ctx context.Context, d time.Duration, etag string, record []byte) (store.Revision, error) {
+	if err := errors.Join(l.checkLength(acquireWrite, d), checkRecord(acquireWrite, l.name, record)); err != nil {
+		return store.Revision{}, err
+	}
+	return l.store.change(ctx, acquireWrite, l.name, l.store.sql.acquireWrite, l.id, d.Microseconds(), etag, string(record))
+}
+
+func (l *lease) WriteRelease(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	if err := checkRecord(writeRelease, l.name, record); err != nil {
+		return store.Revision{}, err
+	}
+	return l.store.change(ctx, writeRelease, l.name, l.store.sql.writeRelease, l.id, etag, string(record))
 }
 
 func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {

@@ -7,12 +7,13 @@
 // calls of a process also ask for the version of the schema, and a new connection prepares each statement once.
 //
 // A statement that changes an entry locks its row first, then reads the server's clock, then judges, and then writes.
-// In this order it judges by what is true at the moment of the write, however long it had to wait for the row. See
-// [change].
+// In this order it judges by what is true at the moment of the write, however long it had to wait for the row.
 //
-// What is not promised: the right length of a lease while the server's clock is being set; and that a row outlasts
-// what the server does not, such as a fail-over to a standby that has not got the last writes, or a crash with
-// synchronous_commit off. A record that went back in time can start a tick twice.
+// # What is not promised
+//
+//   - The right length of a lease while the server's clock is being set.
+//   - That a row outlasts what the server does not, such as a fail-over to a standby that has not got the last
+//     writes, or a crash with synchronous_commit off. A record that went back in time can start a tick twice.
 package postgres
 
 import (
@@ -35,9 +36,10 @@ import (
 
 // Config says where the entries are. One of URL and Pool is required.
 type Config struct {
-	// URL is postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full, or anything else that pgxpool.ParseConfig
-	// takes. Unless it says otherwise, statements end after five seconds (statement_timeout), and a server that is read-only is
-	// passed over (target_session_attrs), as a standby's records are old.
+	// URL is postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full, or anything else that
+	// pgxpool.ParseConfig takes. Unless it says otherwise, statements end after five seconds
+	// (statement_timeout), and a server that is read-only is passed over (target_session_attrs), as a
+	// standby's records are old.
 	URL string
 
 	// Pool is used in place of URL. Its owner closes it. A pool of one connection is enough.
@@ -49,8 +51,8 @@ type Config struct {
 	// Prefix begins the name of each table. Empty: none.
 	Prefix string
 
-	// Password is asked for a password before each new connection, such as the token of an identity. Nil: URL has it,
-	// or nobody needs one. It is not used with Pool.
+	// Password is asked for a password before each new connection, such as the token of an identity.
+	// Nil: URL has it, or nobody needs one. It is not used with Pool.
 	Password func(ctx context.Context) (string, error)
 }
 
@@ -69,8 +71,8 @@ var (
 	_ store.Remover = (*Store)(nil)
 )
 
-// OpenURL opens the store of a URL, in the schema soloist: see [host.Program.OpenStore]. The parameters soloist_schema
-// and soloist_prefix of the URL name another schema and a prefix.
+// OpenURL opens the store of a URL, in the schema soloist, as OpenStore of a [github.com/soloist-go/soloist/host.Program].
+// The parameters soloist_schema and soloist_prefix of the URL name another schema and a prefix.
 func OpenURL(url string) (store.Store, error) { return Open(Config{URL: url}) }
 
 // Open checks the configuration and returns the store. It does not connect.

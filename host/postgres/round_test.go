@@ -60,6 +60,16 @@ func TestOneRoundTrip(t *testing.T) {
 			func() error { return s.BreakUnchanged(ctx, e1, etag) },
 			func() error { return s.Break(ctx, e1, 0) },
 			func() error { return own.Release(ctx) },
+			func() error {
+				r, err := rest.(store.Combiner).AcquireWrite(ctx, time.Minute, etag, []byte("y"))
+				etag = r.ETag
+				return err
+			},
+			func() error {
+				r, err := rest.(store.Combiner).WriteRelease(ctx, etag, []byte("y"))
+				etag = r.ETag
+				return err
+			},
 			func() error { return s.List(ctx, "app", func(string, store.Entry) bool { return false }) },
 			func() error { r, err := s.WriteDocument(ctx, "app/.d", document, nil); document = r.ETag; return err },
 			func() error { _, err := s.WriteDocument(ctx, "app/.d", document, nil); return err },

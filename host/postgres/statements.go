@@ -10,6 +10,7 @@ import (
 type statements struct {
 	create, read                                     string
 	acquire, renew, write, save, release, load       string
+	acquireWrite, writeRelease                       string
 	breaks, breakUnchanged, remove, delete           string
 	readDocument, createDocument, writeDocument      string
 	list, apps                                       string
@@ -81,8 +82,11 @@ func statementsOf(t tables) statements {
 	}
 	with := func(text string) string { return t.fill(text, "{state}", state) }
 	const (
-		length = `$4::bigint * interval '1 microsecond'`
-		ending = `broken = true, ends = least(e.ends, j.clock + $3::bigint * interval '1 microsecond')` // least ignores a null
+		length  = `$4::bigint * interval '1 microsecond'`
+		taken   = `id = $3::uuid, length = ` + length + `, ends = j.clock + ` + length + `, broken = false`
+		written = `etag = gen_random_uuid(), record = `
+		free    = `id = NULL, ends = '-infinity', broken = false`
+		ending  = `broken = true, ends = least(e.ends, j.clock + $3::bigint * interval '1 microsecond')` // least ignores a null
 	)
 	return statements{
 		create: with(`INSERT INTO {entry} (name, record) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING
@@ -90,12 +94,15 @@ RETURNING etag::text, clock_timestamp()`),
 		read: with(`SELECT now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
 FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 
-		acquire: set(whenHeld+etagOf("$5"),
-			`id = $3::uuid, length = `+length+`, ends = j.clock + `+length+`, broken = false`),
+		acquire: set(whenHeld+etagOf("$5"), taken),
 		renew:   set(whenLost+whenBroken, `ends = j.clock + e.length`),
-		write:   set(whenLost+whenOver+etagOf("$4"), `etag = gen_random_uuid(), record = $5`),
-		save:    set(whenLost+whenOver+etagOf("$4"), `etag = gen_random_uuid(), record = $5, checkpoint = $6::bytea`),
-		release: set(whenLost, `id = NULL, ends = '-infinity', broken = false`),
+		write:   set(whenLost+whenOver+etagOf("$4"), written+"$5"),
+		save:    set(whenLost+whenOver+etagOf("$4"), written+`$5, checkpoint = $6::bytea`),
+		release: set(whenLost, free),
+
+		acquireWrite: set(whenHeld+etagOf("$5"), taken+", "+written+"$6"),
+		writeRelease: set(whenLost+whenOver+etagOf("$4"), written+"$5, "+free),
+
 		load: with(`SELECT CASE WHEN e.id IS DISTINCT FROM $2::uuid OR now() >= e.ends THEN 'lost'
 	WHEN e.etag::text <> $3 THEN 'changed' ELSE 'done' END,
 	octet_length(e.checkpoint), CASE WHEN octet_length(e.checkpoint) <= $4::bigint THEN e.checkpoint END

@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"bytes"
 	"slices"
+	"time"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -72,6 +74,10 @@ var table = []struct {
 	{"save-other", keeper, func(s *subject) error { return s.keep(s.rest, "checkpoint") }, [5]after{lost, lost, lost, lost, lost}},
 	{"load-own", keeper, func(s *subject) error { _, err := s.load(s.own); return err }, [5]after{lost, leased, breaking, lost, lost}},
 	{"load-other", keeper, func(s *subject) error { _, err := s.load(s.rest); return err }, [5]after{lost, lost, lost, lost, lost}},
+	{"acquire-write-own", combiner, func(s *subject) error { return s.acquireWrite(s.own) }, [5]after{leased, leased, held, leased, leased}},
+	{"acquire-write-other", combiner, func(s *subject) error { return s.acquireWrite(s.rest) }, [5]after{leasedToRest, held, held, leasedToRest, leasedToRest}},
+	{"write-release-own", combiner, func(s *subject) error { return s.writeRelease(s.own) }, [5]after{lost, free, free, lost, lost}},
+	{"write-release-other", combiner, func(s *subject) error { return s.writeRelease(s.rest) }, [5]after{lost, lost, lost, lost, lost}},
 	{"break-now", breaker, func(s *subject) error { return s.breakLease(0) }, [5]after{lost, broken, broken, broken, broken}},
 	{"break-later", breaker, func(s *subject) error { return s.breakLease(s.longest() / 2) }, [5]after{lost, breaking, breaking, broken, broken}},
 	{"break-unchanged", conditional, func(s *subject) error { return s.breakUnchanged(s.etag) }, [5]after{lost, broken, broken, broken, broken}},
@@ -193,4 +199,96 @@ func (s *subject) probe(call string, want after) {
 	if want.other {
 		s.renew("other renew after "+call, s.rest, nil)
 	}
+}
+
+// combined is about calls that take two steps: both, or neither.
+var combined = []property{
+	{"Combine/old-etag", combiner, func(c *check) {
+		s := c.subject()
+		old := s.newer()
+		now := s.etag
+		s.etag = old
+		c.want("acquire and write", s.acquireWrite(s.own), store.ErrChanged)
+		s.etag = now
+		s.untouched("after it", store.Available)
+		s.acquire(s.own, s.longest())
+		for what, call := range map[string]func(store.Lease) error{"acquire and write": s.acquireWrite, "write and release": s.writeRelease} {
+			s.etag = old
+			c.want(what+" by the holder", call(s.own), store.ErrChanged)
+			s.etag = now
+			s.untouched("after it", store.Leased)
+		}
+	}},
+	{"Combine/second-step", combiner, func(c *check) { // fails, whichever is the first to be checked
+		s := c.subject()
+		l := s.own.(store.Combiner)
+		long := bytes.Repeat([]byte("x"), store.MaxRecord+1)
+		c.want("acquire, and write too much", errOf(l.AcquireWrite(c.ctx, s.longest(), s.etag, long)), errAny)
+		s.untouched("after it", store.Available)
+		c.want("acquire for a day, and write", errOf(l.AcquireWrite(c.ctx, 24*time.Hour, s.etag, []byte(first))), errAny)
+		s.untouched("after it", store.Available)
+		s.acquire(s.own, s.longest())
+		c.want("write too much, and release", errOf(l.WriteRelease(c.ctx, s.etag, long)), errAny)
+		s.untouched("after it", store.Leased)
+	}},
+	{"Combine/repeat", combiner, func(c *check) {
+		s := c.subject()
+		old := s.etag
+		c.must("acquire and write", s.acquireWrite(s.own))
+		now := s.etag
+		s.etag = old
+		c.want("the same again", s.acquireWrite(s.own), store.ErrChanged)
+		s.etag = now
+		s.untouched("after it", store.Leased)
+		c.must("write and release", s.writeRelease(s.own))
+		if again := s.writeRelease(s.own); again == nil {
+			c.errorf("a lease is released twice")
+		}
+		s.untouched("after it", store.Available)
+	}},
+	{"Combine/record", combiner, func(c *check) {
+		s := c.subject()
+		l := s.own.(store.Combiner)
+		c.must("acquire and write", s.kept(l.AcquireWrite(s.ctx, s.longest(), s.etag, []byte("a"))))
+		if got := string(s.read().Record); got != "a" {
+			c.errorf("acquire and write has left the record %s", got)
+		}
+		c.must("write and release", s.kept(l.WriteRelease(s.ctx, s.etag, []byte("b"))))
+		if got := string(s.read().Record); got != "b" {
+			c.errorf("write and release has left the record %s", got)
+		}
+	}},
+	{"Combine/checkpoint", combiner, func(c *check) {
+		s := c.saved()
+		c.must("write and release", s.writeRelease(s.own))
+		c.must("acquire and write", s.acquireWrite(s.own))
+		s.holds("after both", first, "checkpoint")
+	}},
+	{"Combine/length", combiner, func(c *check) {
+		s := c.subject()
+		sent := time.Now()
+		c.must("acquire and write", s.acquireWrite(s.own))
+		s.stays(store.Leased, sent.Add(min(s.longest(), 10*time.Second)))
+	}},
+}
+
+// acquireWrite acquires the lease and writes the first record.
+func (s *subject) acquireWrite(l store.Lease) error {
+	return s.kept(l.(store.Combiner).AcquireWrite(s.ctx, s.longest(), s.etag, []byte(first)))
+}
+
+// writeRelease writes the first record and releases the lease.
+func (s *subject) writeRelease(l store.Lease) error {
+	return s.kept(l.(store.Combiner).WriteRelease(s.ctx, s.etag, []byte(first)))
+}
+
+// kept keeps the ETag of a write, which is another one.
+func (s *subject) kept(r store.Revision, err error) error {
+	if err == nil && r.ETag == s.etag {
+		s.errorf("a write kept ETag %s", r.ETag)
+	}
+	if err == nil {
+		s.etag = r.ETag
+	}
+	return err
 }

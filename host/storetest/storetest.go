@@ -1,6 +1,8 @@
-// Package storetest checks whether a [store.Store] keeps its contract: the
-// outcome of every call in every state of a lease, ETags, expiry, late and
-// repeated calls, checkpoints, documents, listings, logs, and who wins when many want the same.
+// Package storetest checks whether a store keeps the contract of package store.
+//
+// That is the outcome of every call in every state of a lease, ETags, expiry, late
+// and repeated calls, checkpoints, documents, listings, logs, and who wins when
+// many want the same.
 //
 // A store's own test is a few lines:
 //
@@ -66,7 +68,7 @@ func Test(t *testing.T, h Harness) {
 	t.Helper()
 	covered, missing := plan(h.powers(t))
 	if len(missing) > 0 {
-		t.Logf("not covered, because the store has no Break, no BreakUnchanged, no Delete, no Remove, no Save and Load, no documents, no List, no logs or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
+		t.Logf("not covered, because the store has no Break, no BreakUnchanged, no Delete, no Remove, no Save and Load, no AcquireWrite, no documents, no List, no logs or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
 	}
 	for name := range h.Differences {
 		if !slices.ContainsFunc(covered, func(p property) bool { return p.name == name }) {
@@ -115,6 +117,7 @@ func (h Harness) powers(t *testing.T) (has need) {
 		remover:     is[store.Remover](backend),
 		deleter:     is[Deleter](backend),
 		keeper:      is[store.Checkpointer](backend.Lease(newName(), newID())),
+		combiner:    is[store.Combiner](backend.Lease(newName(), newID())),
 	} {
 		if ok {
 			has |= power
@@ -144,7 +147,7 @@ func (p property) start(t *testing.T, h Harness) *check {
 
 func suite() []property {
 	over := []store.LeaseState{store.Available, store.Expired, store.Broken}
-	return slices.Concat(outcomes(), contents(), calls(), lives, removals, unchanged, expiries, lates, races, records, keeps,
+	return slices.Concat(outcomes(), contents(), calls(), lives, removals, unchanged, expiries, lates, races, records, keeps, combined,
 		documents, lists, logs, pairs, each("Create/", nothing, again), each("Keep/", keeper, outlives), each("Remove/", remover, removed), each("List/", lister, listed),
 		each("ETag/acquire-", nothing, conditions, over...), each("Late/", nothing, overtaken, over...),
 		each("BreakUnchanged/changed-", conditional, spared, store.Leased, store.Breaking, store.Expired, store.Broken))
@@ -167,6 +170,7 @@ const (
 	deleter
 	remover
 	keeper
+	combiner
 	documenter
 	lister
 	appender
@@ -176,8 +180,8 @@ const (
 
 // Deleter is the power to remove an entry whose lease is free: otherwise
 // store.ErrLost, and fs.ErrNotExist. Like [store.LeaseBreaker], [store.ConditionalBreaker], [store.Documenter],
-// [store.Lister], [store.Appender], [store.Remover], and [store.Checkpointer] of its leases, it is tested in a store
-// that has it; otherwise the tests that need it are logged as not covered. A [store.ConditionalBreaker] that is no
+// [store.Lister], [store.Appender], [store.Remover], and [store.Checkpointer] and [store.Combiner] of its leases, it is
+// tested in a store that has it; otherwise the tests that need it are logged as not covered. A [store.ConditionalBreaker] that is no
 // [store.LeaseBreaker] fails.
 type Deleter interface {
 	Delete(ctx context.Context, name string) error

@@ -90,7 +90,7 @@ func (b *Blob) Answer(r *Request) Answer {
 	if b.Now != nil {
 		r.now = b.Now()
 	}
-	a := b.apply(r)
+	a := b.applyAll(r)
 	b.requests++
 	a.Date, a.n = r.now, b.requests
 	if !b.Forgets {
@@ -108,6 +108,27 @@ func (b *Blob) Log() []Op {
 
 // unmodelled are headers that would change what a request means.
 var unmodelled = []string{"if-modified-since", "if-unmodified-since", "range", "x-ms-if-tags", "x-ms-copy-source"}
+
+// applyAll applies a request and the one that belongs to it. It returns the answer to the last one, or the refusal.
+func (b *Blob) applyAll(r *Request) Answer {
+	if r.Then == nil {
+		return b.apply(r)
+	}
+	var was object
+	_, o := b.find(r)
+	if o != nil {
+		was = *o
+	}
+	a := b.apply(r)
+	if a.Code != "" {
+		return a
+	}
+	r.Then.now = r.now
+	if a = b.apply(r.Then); a.Code != "" && o != nil {
+		*o = was
+	}
+	return a
+}
 
 func (b *Blob) apply(r *Request) Answer {
 	for _, name := range unmodelled {

@@ -17,6 +17,8 @@ type Request struct {
 	Header          map[string]string // by names in lower case: on the wire case means nothing
 	container, Blob string
 	Body            []byte
+
+	Then *Request // about the same blob, and applied at the same instant: both or neither; the service itself has none. Nil: there is none
 }
 
 // NewRequest is a request that comes by no HTTP: op as in [Op], headers as pairs of a name in lower case and a value. A

@@ -31,6 +31,7 @@ const D = 15 * time.Second
 type cluster struct {
 	t     *testing.T
 	store *local.Memory
+	whole bool // the replicas that are made from now on see its leases whole
 
 	started []*replica
 
@@ -115,7 +116,7 @@ type replica struct {
 
 // replica makes a replica that is not started.
 func (c *cluster) replica(name string, work ...soloist.Work) *replica {
-	r := &replica{tap: &tap{Store: c.store, t: c.t}, log: &logBook{}, done: make(chan struct{})}
+	r := &replica{tap: &tap{Store: c.store, t: c.t, whole: c.whole}, log: &logBook{}, done: make(chan struct{})}
 	r.Scheduler = &soloist.Scheduler{Store: r.tap, Replica: name, Elapsed: sinceMidnight,
 		Logger: slog.New(slog.NewTextHandler(r.log, &slog.HandlerOptions{Level: slog.LevelDebug}))}
 	for _, w := range work {

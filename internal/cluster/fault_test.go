@@ -26,6 +26,7 @@ type tap struct {
 	mu    sync.Mutex
 	count map[string]int
 	ids   map[string]bool
+	whole bool   // its leases take two steps in one call, and have transactions
 	deny  string // an entry that may not be read
 	// fault stands between the replica and one call; nil: nothing does.
 	fault fault
@@ -149,7 +150,28 @@ func (s *tap) Lease(name, id string) store.Lease {
 		s.ids = map[string]bool{}
 	}
 	s.ids[id] = true
-	return &tapLease{s.Store.Lease(name, id), s}
+	l := &tapLease{s.Store.Lease(name, id), s}
+	if s.whole {
+		return &wholeLease{l}
+	}
+	return l
+}
+
+// A wholeLease has all that a lease may have.
+type wholeLease struct{ *tapLease }
+
+func (l *wholeLease) AcquireWrite(ctx context.Context, d time.Duration, etag string, record []byte) (store.Revision, error) {
+	sent := context.WithoutCancel(ctx)
+	return via(ctx, l.s, "acquire and write", func() (store.Revision, error) {
+		return l.Lease.(store.Combiner).AcquireWrite(sent, d, etag, record)
+	})
+}
+
+func (l *wholeLease) WriteRelease(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	sent := context.WithoutCancel(ctx)
+	return via(ctx, l.s, "write and release", func() (store.Revision, error) {
+		return l.Lease.(store.Combiner).WriteRelease(sent, etag, record)
+	})
 }
 
 type tapLease struct {
@@ -192,7 +214,7 @@ func (l *tapLease) Load(ctx context.Context, etag string) ([]byte, error) {
 type transaction struct{ effects []func() }
 
 // Transact judges the lease at the commit, which is the call that a fault meets.
-func (l *tapLease) Transact(ctx context.Context, f func(any, store.TransactionWrite) error) (store.Revision, error) {
+func (l *wholeLease) Transact(ctx context.Context, f func(any, store.TransactionWrite) error) (store.Revision, error) {
 	tx := &transaction{}
 	commit := func() (store.Revision, error) { return store.Revision{}, nil }
 	err := f(tx, func(_ context.Context, etag string, record, checkpoint []byte) error {

@@ -56,6 +56,7 @@ func TestTransactionWithOutcome(t *testing.T) {
 		"it ignores that nothing is kept": {fail(errNetwork, "commit"), func(context.Context, *soloist.Run, error) error { return nil }, "succeeded 00:01:00", false},
 	} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.whole = true
 			b := &book{}
 			r := c.replica("a", b.enters(func(ctx context.Context, run *soloist.Run, err error) error {
 				c.wrong((err == nil) != test.entered, "the call returns %v", err)
@@ -86,6 +87,7 @@ func TestTransactionWithOutcome(t *testing.T) {
 func TestTransactionThatHangs(t *testing.T) {
 	for name, late := range map[string]bool{"it is committed late": true, "it is not committed": false} {
 		inCase(t, name, func(t *testing.T, c *cluster) {
+			c.whole = true
 			b := &book{}
 			var applied error
 			r := c.start("a", b.enters(asItIs))
@@ -114,6 +116,7 @@ func TestTransactionThatHangs(t *testing.T) {
 // A run whose lease another replica has gets nothing kept, and the other one does.
 func TestTransactionOfAStaleRun(t *testing.T) {
 	inCase(t, "", func(t *testing.T, c *cluster) {
+		c.whole = true
 		b := &book{}
 		var stale error
 		slowly := b.enters(func(_ context.Context, _ *soloist.Run, err error) error { stale = err; return err })
@@ -137,7 +140,7 @@ func TestTransactionOfAStaleRun(t *testing.T) {
 func TestTransactionRefusals(t *testing.T) {
 	own := fs.ErrNotExist // of the user's own work: it says nothing about the lease
 	fails := func(any) error { return own }
-	inCases(t, map[string]func(c *cluster){
+	stories := map[string]func(c *cluster){
 		"the error of the function is returned, and the run goes on": func(c *cluster) {
 			c.start("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 				c.wrong(run.FinishIn(ctx, fails) != own || run.SaveIn(ctx, 1, fails) != own, "another error")
@@ -173,15 +176,21 @@ func TestTransactionRefusals(t *testing.T) {
 			c.wantRuns(1)
 		},
 		"a store without transactions": func(c *cluster) {
+			c.whole = false
 			r := c.replica("a", doing("0 1 0 * * *", func(ctx context.Context, run *soloist.Run) error {
 				wantError(c.t, run.FinishIn(ctx, fails), "the store has no transactions", "PostgreSQL")
 				wantError(c.t, run.SaveIn(ctx, 1, fails), "the store has no transactions", "PostgreSQL")
 				return nil
 			}))
-			r.Store = c.store
 			c.launch(r)
 			time.Sleep(2 * time.Minute)
 			c.wantRuns(1)
 		},
-	})
+	}
+	for name, story := range stories {
+		inCase(t, name, func(_ *testing.T, c *cluster) {
+			c.whole = true
+			story(c)
+		})
+	}
 }

@@ -8,9 +8,9 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
+	"unsafe"
 )
 
 // suspended is how long the machine was suspended since the first call. It makes three system
@@ -63,9 +63,9 @@ func clocks() (apart, monotonic time.Duration) {
 func gap() (time.Duration, bool) {
 	const close = time.Millisecond
 	for range 3 {
-		before, ok1 := read(unix.CLOCK_MONOTONIC)
-		boot, ok2 := read(unix.CLOCK_BOOTTIME)
-		after, ok3 := read(unix.CLOCK_MONOTONIC)
+		before, ok1 := read(monotonic)
+		boot, ok2 := read(boottime)
+		after, ok3 := read(monotonic)
 		if ok1 && ok2 && ok3 && after-before < close {
 			return boot - after, true
 		}
@@ -86,10 +86,17 @@ func (g *growth) since(now time.Duration) time.Duration {
 	return now - *g.first.Load()
 }
 
-func read(clock int32) (time.Duration, bool) {
-	var t unix.Timespec
-	err := unix.ClockGettime(clock, &t)
-	return time.Duration(t.Nano()), err == nil
+// The clocks of clock_gettime.
+const (
+	monotonic = 1
+	boottime  = 7
+)
+
+// read makes the call itself: golang.org/x/sys/unix, which has it, takes as long to compile as the core's largest room.
+func read(clock uintptr) (time.Duration, bool) {
+	var t syscall.Timespec
+	_, _, err := syscall.Syscall(syscall.SYS_CLOCK_GETTIME, clock, uintptr(unsafe.Pointer(&t)), 0)
+	return time.Duration(t.Nano()), err == 0
 }
 
 // machine is the id of the machine's start, and how far CLOCK_BOOTTIME is off
@@ -123,7 +130,7 @@ func shift(offsets string) (time.Duration, bool) {
 // id of that start: two processes of one machine can compare what they read. An empty id: the
 // system does not report it.
 func Boot() (time.Duration, string) {
-	now, ok := read(unix.CLOCK_BOOTTIME)
+	now, ok := read(boottime)
 	id, off := machine()
 	if !ok || id == "" {
 		return 0, ""

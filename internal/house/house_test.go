@@ -157,7 +157,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 
 		"internal/alarm/alarmtest": {"internal/alarm"},
 
-		"host":                    {".", "event", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions", "host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/view", "host/internal/watch", "host/internal/web", "host/internal/why", "host/local", "internal/alarm", "internal/desk", "internal/elapsed", "internal/history", "internal/near", "internal/record", "internal/schedule", "store"},
+		"host":                    {".", "event", "host/internal/alert", "host/internal/app", "host/internal/azd", "host/internal/before", "host/internal/doctor", "host/internal/format", "host/internal/functions", "host/internal/locks", "host/internal/logging", "host/internal/past", "host/internal/presence", "host/internal/telemetry", "host/internal/view", "host/internal/watch", "host/internal/web", "host/internal/why", "host/local", "internal/alarm", "internal/desk", "internal/elapsed", "internal/history", "internal/near", "internal/record", "internal/schedule", "store"},
 		"host/internal/alert":     {".", "event", "host/internal/format", "internal/desk", "internal/document", "internal/ontime", "internal/queue", "internal/record", "store"},
 		"host/internal/app":       {".", "event", "host/azure", "host/internal/before", "host/internal/format", "host/internal/logging", "host/internal/presence", "host/internal/telemetry", "host/local", "internal/alarm", "internal/desk", "internal/fields", "internal/lease", "internal/logqueue", "internal/near", "internal/record", "internal/schedule", "internal/ticks", "store", "internal/examine"},
 		"host/internal/before":    {".", "host/internal/format", "internal/supervise"},
@@ -168,7 +168,7 @@ func TestArrowsPointOneWay(t *testing.T) {
 		"host/internal/logging":   {"host/internal/format", "internal/logqueue"},
 		"host/internal/past":      {"event", "host/internal/app", "host/internal/format", "internal/desk", "internal/history"},
 		"host/internal/presence":  {"internal/document", "store", "internal/ontime"},
-		"host/internal/telemetry": {".", "event", "internal/desk", "internal/ontime", "internal/record", "internal/safefile", "store"},
+		"host/internal/telemetry": {".", "event", "internal/desk", "internal/record", "store"},
 		"host/internal/azd":       {"deploy/helm", "internal/safefile"},
 		"host/internal/view":      {".", "calendar", "event", "host/internal/app", "host/internal/format", "host/internal/locks", "host/internal/past", "host/internal/presence", "internal/desk", "internal/record", "internal/ticks", "store"},
 		"host/internal/watch":     {".", "store", "host/internal/format", "internal/ontime"},

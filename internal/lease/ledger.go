@@ -40,6 +40,8 @@ type page struct {
 	signature
 	record     []byte
 	checkpoint []byte // nil: it stays as it is
+
+	send func(ctx context.Context, etag string) (store.Revision, error) // writes it together with another step; nil: it is written alone
 }
 
 // A signature identifies a write of this session when the entry is read back. The nonce
@@ -154,7 +156,7 @@ func (l *ledger) page(next record.Record, checkpoint []byte) (*page, error) {
 	}
 	l.draft(next)
 	mark := signature{nonce: next.Writer, digest: maphash.Bytes(seed, b), beat: next.Beats(), runs: next.MayRun()}
-	return &page{mark, b, checkpoint}, nil
+	return &page{signature: mark, record: b, checkpoint: checkpoint}, nil
 }
 
 // draft notes a record as the one that the next starts from. The caller has the turn.

@@ -24,6 +24,7 @@ type grant struct {
 	claimed  atomic.Pointer[time.Time] // as the record says: renewals come at thirds of the lease after it
 	renewing chan struct{}             // has room for one renewal in flight
 	giveUp   context.CancelFunc        // ends the renewals alone: the lease expires, and the trust before it
+	released bool                      // together with the outcome; only the goroutine that writes that may use it
 	news     news
 }
 
@@ -123,6 +124,9 @@ func (g *grant) Renew(ctx context.Context) error {
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+	if ctx.Err() != nil { // the lease was released while this call waited
+		return ctx.Err()
+	}
 	// The time is kept on the stack of this very call. The deadline may only count from
 	// the sending of the request that was answered.
 	sent := g.client.Clock.Elapsed()
@@ -144,6 +148,9 @@ func (g *grant) GiveUp() { g.giveUp() }
 // the lease would expire. A call of unclear outcome is repeated: no later session has the
 // same id, so the second call can release nothing else.
 func (g *grant) Release(ctx context.Context) error {
+	if g.released {
+		return nil
+	}
 	err := g.release(ctx)
 	if err != nil && !Definite(err) {
 		err = g.release(ctx)

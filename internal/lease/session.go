@@ -24,7 +24,7 @@ import (
 // Its parts: the grant asks the service, the trust knows the time that is left, the ledger what was written, and the writes
 // put that into the store.
 //
-// The order of use is Hold, writes, Stop, Release; for a single write, Acquire, the write,
+// The order of use is Hold or HoldWith, writes, Stop, Release; for a single write, Acquire, the write,
 // Release. Whatever Hold starts has ended when Stop returns.
 type Session struct {
 	*writes
@@ -82,7 +82,7 @@ func (s *Session) Expired() bool {
 // Reusable reports whether another run may follow under this lease: its last write is
 // known, and its renewals go on. Only the goroutine that writes claim and outcome may call it.
 func (s *Session) Reusable() bool {
-	return !s.MustExpire() && !s.gaveUp && !s.unclear && !s.doubt && !s.Expired()
+	return !s.MustExpire() && !s.released && !s.gaveUp && !s.unclear && !s.doubt && !s.Expired()
 }
 
 // WaitPast waits until the service's clock is certainly past t, and returns the earliest

@@ -95,9 +95,14 @@ const OutcomePatience = 4
 // up, this one has to go on with the job itself, as another one would have done. A missing
 // permission is no reason to give up. It is the last write: a goroutine that the run has
 // left behind gets ErrClosed from Save. ErrCommitted: WriteIn had written the outcome.
-func (w *writes) WriteOutcome(ctx context.Context, draft Draft) error {
+//
+// Leaves reports whether the lease is released after that record in any case: then the same call may release it.
+func (w *writes) WriteOutcome(ctx context.Context, draft Draft, leaves func(*record.Record) bool) error {
 	return w.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
 		w.closed = true
+		if leaves(&w.rec) && w.writeRelease(ctx, p) {
+			return nil
+		}
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		renewed := w.client.Clock.Elapsed() + OutcomePatience*w.Length
@@ -149,9 +154,12 @@ func (w *writes) once(ctx context.Context, p *page) error {
 	w.remember(p, sent)
 	var stamp store.Revision
 	var err error
-	if p.checkpoint == nil {
+	switch {
+	case p.send != nil:
+		stamp, err = p.send(ctx, w.last.ETag)
+	case p.checkpoint == nil:
 		stamp, err = w.lease.Write(ctx, w.last.ETag, p.record)
-	} else {
+	default:
 		stamp, err = w.lease.(store.Checkpointer).Save(ctx, w.last.ETag, p.record, p.checkpoint)
 	}
 	stamp, err = stamped(stamp, err)

@@ -185,7 +185,7 @@ func TestUnclearWritesAreLimited(t *testing.T) {
 func TestNothingFollowsTheOutcome(t *testing.T) {
 	s := (&sheet{}).session()
 	ctx := t.Context()
-	if err := s.WriteOutcome(ctx, func(r *record.Record) { r.Run.Error = "the outcome" }); err != nil {
+	if err := s.WriteOutcome(ctx, func(r *record.Record) { r.Run.Error = "the outcome" }, func(*record.Record) bool { return false }); err != nil {
 		t.Fatal(err)
 	}
 	err := s.WriteUntilKnown(ctx, func(r *record.Record) { r.Run.Error = "later" }, []byte("1"))

@@ -8,6 +8,7 @@ import (
 	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
 )
 
@@ -93,14 +94,10 @@ const raceOver = 100 * time.Millisecond
 // a replica with another definition, or a manual run, may wait for it.
 func (h *hold) keeps() (tick time.Time, ok bool) {
 	p, s := &h.job.Policy, h.session
+	if h.leavesAfter(&h.view.rec) {
+		return time.Time{}, false
+	}
 	next := p.NextTick(&h.view.rec)
-	if next.IsZero() || next.Sub(h.clock.Best()) > p.Lead() {
-		return time.Time{}, false
-	}
-	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
-	if p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || h.view.rec.Run.Status == event.Stalled {
-		return time.Time{}, false
-	}
 	v := h.decideBy()
 	if _, todo := p.Claim(v); todo || v.IsPaused() || h.replica.Degraded() != nil || !s.Reusable() {
 		return time.Time{}, false
@@ -115,6 +112,17 @@ func (h *hold) keeps() (tick time.Time, ok bool) {
 	}
 	s.Reopen()
 	return next, true
+}
+
+// leavesAfter reports whether the lease is released after a record in any case.
+func (h *hold) leavesAfter(rec *record.Record) bool {
+	p := &h.job.Policy
+	next := p.NextTick(rec)
+	if next.IsZero() || next.Sub(h.clock.Best()) > p.Lead() {
+		return true
+	}
+	// Between two runs there is no beat, so the lease of a holder that dies would have to expire.
+	return p.Beat > 0 || h.bounded || !h.mayActAhead() || h.stop.Err() != nil || rec.Run.Status == event.Stalled
 }
 
 // errOrdered says that a manual run was ordered, which comes before the next tick.

@@ -29,15 +29,73 @@ type hold struct {
 	claimedAt time.Duration // elapsed time when the claim was drafted
 	known     int64         // the last order to end a run that was known then
 	started   func()        // the run is about to start, and counts in the starts of the replica; nil: it does not
+
+	first *plan.Claim   // written with the acquisition; nil: none was, or another claim has followed it
+	late  plan.Lateness // that it reports
 }
+
+// acquired acquires the lease, and writes in the same call what is decided already. Do does what is due under it.
+func acquired(d *driver, a plan.Action) (s *lease.Session, do func() time.Duration, err error) {
+	h := &hold{driver: d}
+	do = func() time.Duration { return underLease(h) }
+	etag, rec := h.view.entry.ETag, &h.view.rec
+	claim, late, ok := atOnce(h, a)
+	if !ok {
+		h.session, err = lease.Hold(h.ctx, h.client, etag, rec, a.Lease, h.trouble, h.emitOfRun)
+		return h.session, do, err
+	}
+	var written bool
+	h.session, written, err = lease.HoldWith(h.ctx, h.client, etag, rec, a.Lease, func(last *record.Record) { *last = claim.Record },
+		h.trouble, h.emitOfRun)
+	switch {
+	case written:
+		h.first, h.late = &claim, late
+	case errors.Is(err, lease.ErrNotReadBack):
+		_ = h.claimed(&claim, late, err)
+		h.emitNotClaimed(&claim, err)
+	}
+	return h.session, do, err
+}
+
+// atOnce returns the claim that can be written with the acquisition, over a store that combines them. The ETag guards it as it
+// guards a claim that is decided after the acquisition: what it was decided from is still so when it is written. That decision
+// has two more sources. Orders are as old as they are at any claim, and are asked about again before the run begins. The
+// service's clock was bounded by earlier answers; if the date of this one corrects it, see untilDue.
+//
+// It returns false if there is something to wait for under the lease: a hold-off, a tick, the token of an entry's first claim, the
+// orders to cancel a run whose runner died, a slot of a group. And so it does for a manual run, whose caller takes a claim back.
+func atOnce(h *hold, a plan.Action) (claim plan.Claim, late plan.Lateness, ok bool) {
+	rec := &h.view.rec
+	if !h.ahead.IsZero() || a.Break || h.request != "" || h.job.Group != nil || rec.Run.Claimed.IsZero() ||
+		rec.MayRun() || plan.MayBeCancelled(rec) || h.ctx.Err() != nil || !h.client.Combines() {
+		return claim, late, false
+	}
+	if now := h.clock.Now(); now.Latest.Sub(now.Best) > vague {
+		return claim, late, false
+	}
+	v := h.decideBy()
+	if h.view.seen.HoldOff(v) > 0 || !h.hasTime(&v) {
+		return claim, late, false
+	}
+	h.known = v.Control.End.Seq
+	if claim, ok = h.job.Policy.Claim(v); !ok {
+		return claim, late, false
+	}
+	late, err := h.sign(&claim, a.Lease)
+	return claim, late, err == nil
+}
+
+// vague is by how much a claim may say a later time than it was: without an answer for long the service's clock is less known.
+const vague = 250 * time.Millisecond
 
 // underLease does what is due under a lease that is being renewed. It returns
 // how long this replica then leaves the job alone. The deferred calls come in this
 // order: the renewals end, then the context of the session, then StepDown returns.
-func underLease(d *driver, s *lease.Session) time.Duration {
+func underLease(h *hold) time.Duration {
+	d, s := h.driver, h.session
 	d.source.setBusy(true)
 	defer d.source.setBusy(false)
-	h := &hold{driver: d, session: s, held: s.Context()}
+	h.held = s.Context()
 	defer func() {
 		if s.MustExpire() {
 			h.leaves(h.session)
@@ -66,6 +124,11 @@ func underLease(d *driver, s *lease.Session) time.Duration {
 // outcome. Then it leaves the lease, or keeps it for the tick that is to come: call.ahead.
 func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 	defer h.hasStarted() // or will not start
+	if first := h.first; first != nil {
+		defer func() { h.first = nil }()
+		h.before = h.view.rec
+		return begin(h, first, func() error { return h.claimed(first, h.late, nil) })
+	}
 	if wait := h.view.seen.HoldOff(v); wait > 0 {
 		// The lease is renewed meanwhile, so that the previous holder can no longer trust its own: an operator broke that one,
 		// or deleted the entry, and the holder may not have noticed.
@@ -91,15 +154,20 @@ func (h *hold) pass(v plan.View) (rest time.Duration, keeps bool) {
 	if !ok {
 		return h.leave(), false
 	}
+	return begin(h, &claim, func() error { return h.claim(&claim) })
+}
+
+// begin writes the claim, runs what it claims, and writes the outcome. See pass.
+func begin(h *hold, claim *plan.Claim, write func() error) (rest time.Duration, keeps bool) {
 	if claim.Run {
 		h.call.claim = &unbegun{session: h.session, before: h.before}
 	}
 	if claim.Run && !claim.Record.Run.Armed {
 		h.willStart()
 	}
-	if err := h.claim(&claim); err != nil {
+	if err := write(); err != nil {
 		h.hasStarted()
-		h.emitNotClaimed(&claim, err)
+		h.emitNotClaimed(claim, err)
 		if claim.Run && claim.Record.Run.Armed && !surelyNotWritten(err) && h.takeBackBriefly(context.WithoutCancel(h.ctx)) == nil {
 			return h.leave(), false
 		}
@@ -195,7 +263,16 @@ func (h *hold) decide(v plan.View) (next plan.Claim, todo bool) {
 // claim of the tick that runs now. It must be confirmed before anything runs. Only then
 // does the view take it over.
 func (h *hold) claim(next *plan.Claim) error {
-	rec, s := &next.Record, h.session
+	late, err := h.sign(next, h.session.Length)
+	if err != nil {
+		return err
+	}
+	return h.claimed(next, late, h.session.WriteConfirmed(h.held, func(last *record.Record) { *last = next.Record }))
+}
+
+// sign adds to a claim who makes it, and when. It also returns the late ticks that the claim reports.
+func (h *hold) sign(next *plan.Claim, length time.Duration) (late plan.Lateness, err error) {
+	rec := &next.Record
 	if next.Run {
 		now := h.clock.Now()
 		claimed := now.Latest
@@ -206,19 +283,25 @@ func (h *hold) claim(next *plan.Claim) error {
 		// later than Claimed certainly came due under this run. Followers count thirds of
 		// the lease from Claimed, so they do not look too early.
 		rec.Run.Claimed, h.claimedAt = claimed.Truncate(time.Millisecond), h.clock.Elapsed()
-		rec.Run.Replica, rec.Run.Lease = h.replica.Name, record.Seconds(s.Length)
+		rec.Run.Replica, rec.Run.Lease = h.replica.Name, record.Seconds(length)
 	}
-	late := h.judge(rec, false)
+	late = h.judge(rec, false)
 	if next.Run {
 		// A run must not start if its outcome cannot be written: it would count as the
 		// death of its runner.
 		if err := plan.RoomForOutcome(rec); err != nil {
-			return fmt.Errorf("%w: %w", lease.ErrNotEncoded, err)
+			return late, fmt.Errorf("%w: %w", lease.ErrNotEncoded, err)
 		}
 	}
+	return late, nil
+}
+
+// claimed takes over a claim that was written. err is why that is not known.
+func (h *hold) claimed(next *plan.Claim, late plan.Lateness, err error) error {
+	rec, s := &next.Record, h.session
 	// What this claim adds to the history, newest first, and to the counts of a backfill.
 	news := append(slices.Clip(rec.History[:len(rec.History)-len(h.view.rec.History)]), next.Backfilled...)
-	if err := s.WriteConfirmed(h.held, func(last *record.Record) { *last = *rec }); err != nil {
+	if err != nil {
 		h.emitLate(late, err)
 		if len(news) > 0 && !surelyNotWritten(err) {
 			h.reportOnceRead(next.Claimed(), func() { h.emitNews(news, "") })

@@ -30,6 +30,10 @@ func (h *hold) runClaimed() {
 	told.commit = func(ctx context.Context, f func(tx any) error) error { return h.finishIn(ctx, told, f) }
 	a := h.attemptAt(rec.Run.Tick, rec.Run.Attempt, told, h.hasStarted)
 	told.ended = func(o event.Outcome) { emitEnded(a, o, o.End.Sub(o.Start)) }
+	if err := untilDue(h, rec.Run.Tick); err != nil {
+		h.takeBack(err, a)
+		return
+	}
 	// The stop came while the claim was written. Nothing may start after a stop.
 	if h.stops(rec.Run.Tick) {
 		if h.take.begins { // the entry has its first claim: the next one need not wait for a token
@@ -68,6 +72,19 @@ func (h *hold) runClaimed() {
 	h.finish(a, told, start, status, h.reasonOf(status, reason))
 }
 
+// untilDue waits, after a claim that was written with the acquisition, if the date in that answer shows that the tick is not
+// due yet. The claim was decided by what was known of the service's clock before: the wait is short unless a clock is set back.
+func untilDue(h *hold, tick time.Time) error {
+	switch early := tick.Sub(h.clock.Best()); {
+	case h.first == nil || early <= 0:
+	case early > 2*h.job.Policy.Lead():
+		return errSetBack
+	default:
+		lease.WaitFor(h.stop, h.held, early) // what ends it keeps the run from beginning
+	}
+	return nil
+}
+
 // reasonOf returns the reason for the end of a run. If a call has run out of time, the next call has no more. So
 // the reason must not begin with plan.Stopped: this end counts as a death, or a job that is too long
 // for its calls would be tried forever.
@@ -91,7 +108,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	}
 	err := told.committed
 	if err == nil {
-		err = h.confirm(ending)
+		err = h.confirm(ending, h.leavesAfter)
 	}
 	if errors.Is(err, lease.ErrCommitted) {
 		status, reason, late, err = event.Succeeded, "", told.late, nil
@@ -206,7 +223,7 @@ func (h *hold) takeBack(why error, all ...*supervise.Attempt) {
 	case errPaused:
 		note = "paused"
 	}
-	err := h.confirm(func(claim *record.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) })
+	err := h.confirm(func(claim *record.Record) { *claim = plan.TakeBack(&h.job.Policy, &h.before, claim) }, never)
 	if h.over = err == nil; h.over {
 		h.written(h.session)
 	}
@@ -241,7 +258,7 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 // gives up. Two more things end the retries. After a stop it tries no longer than the lease lasts: other replicas
 // settle the run from then on. And a call of RunDue or RunNow has to end some time: one
 // length of the lease after WriteOutcome has given up the renewals.
-func (h *hold) confirm(outcome lease.Draft) error {
+func (h *hold) confirm(outcome lease.Draft, leaves func(*record.Record) bool) error {
 	s := h.session
 	// The outcome may be written after the trust has ended: the store refuses it if another
 	// replica has the lease, and accepts it otherwise.
@@ -253,8 +270,11 @@ func (h *hold) confirm(outcome lease.Draft) error {
 	defer context.AfterFunc(h.ctx, func() {
 		time.AfterFunc(max(h.client.CallTimeout(), s.Left()), cancel)
 	})()
-	return s.WriteOutcome(writing, outcome)
+	return s.WriteOutcome(writing, outcome, leaves)
 }
+
+// never is for a write after which the lease may be kept.
+func never(*record.Record) bool { return false }
 
 // attemptAt returns the attempt at a tick of the claim. told is what the other replicas read about it. A call of RunDue
 // ends it with its own end.

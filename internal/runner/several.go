@@ -193,7 +193,7 @@ func (g *several) finish() {
 	err := g.confirm(func(last *record.Record) {
 		*last = plan.FinishSeveral(&g.job.Policy, last, all, end)
 		late = g.judge(last, false)
-	})
+	}, g.leavesAfter)
 	g.emitLate(late, err)
 	if err != nil {
 		g.untoldAll(err)

@@ -287,7 +287,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 		d.lookAnew()
 		return d.readAgain(d.losses.Next())
 	}
-	s, err := lease.Hold(d.ctx, d.client, etag, &d.view.rec, a.Lease, d.trouble, d.emitOfRun)
+	s, underLease, err := acquired(d, a)
 	done()
 	// It is not known whether the lease is ours. Hold has tried to release it;
 	// else the first read that is answered decides; see freeUnanswered.
@@ -325,7 +325,7 @@ func (d *driver) acquire(a plan.Action) time.Duration {
 	d.losses.Reset()
 	d.contradiction = contradiction{}
 	d.note(nil)
-	return underLease(d, s)
+	return underLease()
 }
 
 // toExpire returns the error of a call that finds the entry under a lease which this process has left to expire, nil if it

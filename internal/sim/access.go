@@ -3,6 +3,7 @@ package sim
 import (
 	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/world"
 	"github.com/soloist-go/soloist/store"
 )
@@ -13,7 +14,7 @@ func newService() *blobtest.Blob { return &blobtest.Blob{Forgets: true} }
 // whole is what a machine has of the store that all share, with documents.
 func (c *Cluster) whole(l *world.Line) wholeStore {
 	if !c.piped {
-		return world.Client{Send: l.Send}
+		return world.Client{Send: l.Send, Combines: draw.Combines(c.Seed)}
 	}
 	config := l.Machine.Azure
 	if config.Transport = l; config.AccountName == "" && config.ConnectionString == "" {

@@ -101,6 +101,9 @@ func count(met map[string]int, l *trace.Log) {
 		switch e.What {
 		case trace.Request:
 			met[map[bool]string{true: "operator's ", false: ""}[e.Replica == trace.Operator]+e.Op]++
+			if e.Then != nil {
+				met[e.Op+" and "+e.Then.Op]++
+			}
 			if e.Cause != "" {
 				met["fault: "+e.Cause]++
 			}

@@ -64,7 +64,8 @@ type Config struct {
 
 	OpenStore func(url string) (store.Store, error) // of URLs that are no blob service's; nil: there are none
 
-	Queue   alarm.Queue // of alarms, if SOLOIST_ALARM asks for them; nil: a queue of the storage account
+	Queue   alarm.Queue        // of alarms, if SOLOIST_ALARM asks for them; nil: a queue of the storage account
+	Export  telemetry.Exporter // nil: what is measured goes to no collector
 	Console Console
 	Now     func() time.Time
 	Replica string // what records name as the author of what is done

@@ -26,7 +26,7 @@ func Open(c Config) (*App, error) {
 	a.Pings, errs = pings, append(errs, mistakes...)
 	a.catalog, a.work = catalogOf(a.Scheduler), sync.OnceValue(a.define)
 	errs = append(errs, a.open(c.Store, c.OpenStore))
-	errs = append(errs, a.setLease(), a.checkAlerts())
+	errs = append(errs, a.setLease(), checkAlerts(a.Scheduler.Store, a.Settings.AlertWebhook))
 	a.unknown = unknown(a.Jobs())
 	a.Strange = slices.Concat(a.unknown, a.Settings.idle(), idleZone(a.Scheduler.Jobs))
 	a.SetLog(newLog(c, &a.Settings, a.Settings.Secrets(a.Pings)))
@@ -37,7 +37,7 @@ func Open(c Config) (*App, error) {
 	a.Scheduler.App, a.Scheduler.Replica, a.Scheduler.Grace = a.Settings.App, c.Replica, a.Settings.Grace
 	a.Scheduler.Alone = a.alone
 	if c.Serves || c.Runs {
-		errs = append(errs, a.measure())
+		a.measure(c.Export)
 	}
 	return a, errors.Join(errs...)
 }
@@ -115,18 +115,16 @@ func describe(s store.Store) string {
 }
 
 // measure makes metrics and traces of what the scheduler does, and passes its events on to the listeners.
-func (a *App) measure() (err error) {
-	if a.Telemetry, err = telemetry.Open(a.Scheduler, Version(), a.Log); err == nil {
-		a.Logs = a.Telemetry.Logs(a.Logs)
-		a.Listen(a.Scheduler.Events) // which are the telemetry's by now
-		a.Scheduler.Events = a.listeners.tell
-	}
-	return err
+func (a *App) measure(export telemetry.Exporter) {
+	a.Telemetry = telemetry.Open(a.Scheduler, Version(), a.Log, export)
+	a.Logs = a.Telemetry.Logs(a.Logs)
+	a.Listen(a.Scheduler.Events) // which are the telemetry's by now
+	a.Scheduler.Events = a.listeners.tell
 }
 
 // checkAlerts refuses alerts over a store in which the replicas cannot agree on them.
-func (a *App) checkAlerts() error {
-	if _, ok := a.Scheduler.Store.(store.Documenter); !ok && a.Settings.AlertWebhook != "" {
+func checkAlerts(s store.Store, webhook string) error {
+	if _, ok := s.(store.Documenter); !ok && webhook != "" {
 		return errors.New("SOLOIST_ALERT_WEBHOOK is set, and the store of this program keeps no documents, by which the replicas agree on who sends a message: unset it, or implement store.Documenter")
 	}
 	return nil

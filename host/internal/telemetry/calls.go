@@ -4,47 +4,40 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/soloist-go/soloist/store"
-	"go.opentelemetry.io/otel/attribute"
-	"go.opentelemetry.io/otel/metric"
 )
 
-// A recorder takes what calls to the store come to.
-type recorder struct {
-	counters *counters
-	traces   *traces // nil: there are none
-}
-
-// measured makes a call to the store and counts it. Of a call with a lease, s is what was
-// done under it.
-func measured[T any](ctx context.Context, to *recorder, s *session, c call, do func() (T, error)) (T, error) {
-	c.start = time.Now()
+// measured makes a call to the store and counts it. Of a call with a lease, under takes it for traces; nil: there are none.
+func measured[T any](ctx context.Context, to *Telemetry, under func(context.Context, Call), c Call, do func() (T, error)) (T, error) {
+	c.Start = time.Now()
 	answer, err := do()
-	c.end, c.result = time.Now(), results.of(err)
-	to.counters.calls.Record(ctx, c.end.Sub(c.start).Seconds(),
-		metric.WithAttributes(attribute.String("operation", c.op), attribute.String("result", c.result)))
-	to.traces.called(ctx, s, c)
+	c.End, c.Result = time.Now(), resultOf(err)
+	to.record(calls, c.End.Sub(c.Start).Seconds(), Labels{{"operation", c.Op}, {"result", c.Result}})
+	if under != nil {
+		under(ctx, c)
+	}
 	return answer, err
 }
 
 // measuredError is measured for a call that answers with an error alone.
-func measuredError(ctx context.Context, to *recorder, s *session, op string, do func() error) error {
-	_, err := measured(ctx, to, s, call{op: op}, func() (struct{}, error) { return struct{}{}, do() })
+func measuredError(ctx context.Context, to *Telemetry, under func(context.Context, Call), op string, do func() error) error {
+	_, err := measured(ctx, to, under, Call{Op: op}, func() (struct{}, error) { return struct{}{}, do() })
 	return err
 }
 
-// words are those for known errors, which are tried in their order.
-type words []struct {
-	err  error
-	word string
+// called takes calls without a lease for traces; nil: there are none.
+func (t *Telemetry) called() func(context.Context, Call) {
+	if t.export.Traces == nil {
+		return nil
+	}
+	return t.export.Traces.Called
 }
 
-// of is the word for an error.
-func (w words) of(err error) string {
-	for _, known := range w {
+// resultOf is what a call comes to.
+func resultOf(err error) string {
+	for _, known := range results {
 		if errors.Is(err, known.err) {
 			return known.word
 		}
@@ -52,8 +45,11 @@ func (w words) of(err error) string {
 	return "error"
 }
 
-// results are what a call comes to.
-var results = words{
+// results are the words for known errors, which are tried in their order.
+var results = []struct {
+	err  error
+	word string
+}{
 	{nil, "ok"},
 	{store.ErrHeld, "refused"},
 	{store.ErrChanged, "refused"},
@@ -65,11 +61,4 @@ var results = words{
 	{fs.ErrPermission, "denied"},
 	{context.DeadlineExceeded, "timeout"},
 	{context.Canceled, "cancelled"},
-}
-
-// isTrouble reports whether a result is an error. The answers that the protocol is built
-// on are none: another replica was faster, or there is nothing new. Nor is a call that
-// its caller gave up.
-func isTrouble(result string) bool {
-	return slices.Contains([]string{"too-large", "denied", "timeout", "error"}, result)
 }

@@ -16,20 +16,21 @@ type countedStore struct {
 	conditional store.ConditionalBreaker
 	documenter  store.Documenter
 	lister      store.Lister
-	to          *recorder
+	to          *Telemetry
+	called      func(context.Context, Call) // takes the calls for traces; nil: there are none
 }
 
 // counted returns a store whose calls are measured. It has the optional interfaces
 // that s has and no others, since the scheduler asks which there are.
-func counted(s store.Store, to *recorder) store.Store {
+func counted(s store.Store, to *Telemetry) store.Store {
 	if s == nil {
 		return nil
 	}
 	return newCountedStore(s, to).shown()
 }
 
-func newCountedStore(s store.Store, to *recorder) *countedStore {
-	c := &countedStore{Store: s, to: to}
+func newCountedStore(s store.Store, to *Telemetry) *countedStore {
+	c := &countedStore{Store: s, to: to, called: to.called()}
 	c.breaker, _ = s.(store.LeaseBreaker)
 	c.conditional, _ = s.(store.ConditionalBreaker)
 	c.documenter, _ = s.(store.Documenter)
@@ -105,68 +106,72 @@ func (c *countedStore) shown() store.Store {
 }
 
 func (c *countedStore) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
-	return measured(ctx, c.to, nil, call{op: "create"}, func() (store.Entry, error) { return c.Store.Create(ctx, name, record) })
+	return measured(ctx, c.to, c.called, Call{Op: "create"}, func() (store.Entry, error) { return c.Store.Create(ctx, name, record) })
 }
 
 func (c *countedStore) Read(ctx context.Context, name string) (store.Entry, error) {
-	return measured(ctx, c.to, nil, call{op: "read"}, func() (store.Entry, error) { return c.Store.Read(ctx, name) })
+	return measured(ctx, c.to, c.called, Call{Op: "read"}, func() (store.Entry, error) { return c.Store.Read(ctx, name) })
 }
 
 func (c *countedStore) Break(ctx context.Context, name string, period time.Duration) error {
-	return measuredError(ctx, c.to, nil, "break", func() error { return c.breaker.Break(ctx, name, period) })
+	return measuredError(ctx, c.to, c.called, "break", func() error { return c.breaker.Break(ctx, name, period) })
 }
 
 func (c *countedStore) BreakUnchanged(ctx context.Context, name, etag string) error {
-	return measuredError(ctx, c.to, nil, "break-unchanged", func() error { return c.conditional.BreakUnchanged(ctx, name, etag) })
+	return measuredError(ctx, c.to, c.called, "break-unchanged", func() error { return c.conditional.BreakUnchanged(ctx, name, etag) })
 }
 
 func (c *countedStore) ReadDocument(ctx context.Context, name, etag string) (store.Document, error) {
-	return measured(ctx, c.to, nil, call{op: "read-document"}, func() (store.Document, error) { return c.documenter.ReadDocument(ctx, name, etag) })
+	return measured(ctx, c.to, c.called, Call{Op: "read-document"}, func() (store.Document, error) { return c.documenter.ReadDocument(ctx, name, etag) })
 }
 
 func (c *countedStore) WriteDocument(ctx context.Context, name, etag string, body []byte) (store.Revision, error) {
-	return measured(ctx, c.to, nil, call{op: "write-document"}, func() (store.Revision, error) { return c.documenter.WriteDocument(ctx, name, etag, body) })
+	return measured(ctx, c.to, c.called, Call{Op: "write-document"}, func() (store.Revision, error) { return c.documenter.WriteDocument(ctx, name, etag, body) })
 }
 
 func (c *countedStore) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
-	return measuredError(ctx, c.to, nil, "list", func() error { return c.lister.List(ctx, app, f) })
+	return measuredError(ctx, c.to, c.called, "list", func() error { return c.lister.List(ctx, app, f) })
 }
 
-// Lease returns a lease that has checkpoints and transactions if the store's leases have them.
+// Lease returns a lease that has checkpoints, two steps in one call, and transactions if the store's leases have them.
 func (c *countedStore) Lease(name, id string) store.Lease {
 	_, job, _ := strings.Cut(name, "/")
-	l := &countedLease{lease: c.Store.Lease(name, id), to: c.to, session: &session{job: job}}
-	keeper, ok := l.lease.(store.Checkpointer)
-	if transactor, transacts := keeper.(store.Transactor); transacts {
-		return &countedTransactor{&countedCheckpointer{l, keeper}, transactor}
+	l := &countedLease{lease: c.Store.Lease(name, id), to: c.to}
+	if traces := c.to.export.Traces; traces != nil {
+		l.called = traces.Lease(job)
 	}
-	if ok {
-		return &countedCheckpointer{l, keeper}
+	switch below := l.lease.(type) { // each one has what those after it have
+	case store.Transactor:
+		return &countedTransactor{&countedCombiner{&countedCheckpointer{l, below}, below}, below}
+	case store.Combiner:
+		return &countedCombiner{&countedCheckpointer{l, below}, below}
+	case store.Checkpointer:
+		return &countedCheckpointer{l, below}
 	}
 	return l
 }
 
 // A countedLease counts the calls to a lease.
 type countedLease struct {
-	lease   store.Lease
-	to      *recorder
-	session *session
+	lease  store.Lease
+	to     *Telemetry
+	called func(context.Context, Call)
 }
 
 func (l *countedLease) Acquire(ctx context.Context, d time.Duration, etag string) (store.Revision, error) {
-	return measured(ctx, l.to, l.session, call{op: "acquire"}, func() (store.Revision, error) { return l.lease.Acquire(ctx, d, etag) })
+	return measured(ctx, l.to, l.called, Call{Op: "acquire"}, func() (store.Revision, error) { return l.lease.Acquire(ctx, d, etag) })
 }
 
 func (l *countedLease) Renew(ctx context.Context) (store.Revision, error) {
-	return measured(ctx, l.to, l.session, call{op: "renew"}, func() (store.Revision, error) { return l.lease.Renew(ctx) })
+	return measured(ctx, l.to, l.called, Call{Op: "renew"}, func() (store.Revision, error) { return l.lease.Renew(ctx) })
 }
 
 func (l *countedLease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
-	return measured(ctx, l.to, l.session, call{op: "write", name: l.to.traces.nameOf(record)}, func() (store.Revision, error) { return l.lease.Write(ctx, etag, record) })
+	return measured(ctx, l.to, l.called, Call{Op: "write", Record: record}, func() (store.Revision, error) { return l.lease.Write(ctx, etag, record) })
 }
 
 func (l *countedLease) Release(ctx context.Context) error {
-	return measuredError(ctx, l.to, l.session, "release", func() error { return l.lease.Release(ctx) })
+	return measuredError(ctx, l.to, l.called, "release", func() error { return l.lease.Release(ctx) })
 }
 
 // A countedCheckpointer is a countedLease with checkpoints.
@@ -176,21 +181,35 @@ type countedCheckpointer struct {
 }
 
 func (l *countedCheckpointer) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	return measured(ctx, l.to, l.session, call{op: "save"}, func() (store.Revision, error) { return l.keeper.Save(ctx, etag, record, checkpoint) })
+	return measured(ctx, l.to, l.called, Call{Op: "save"}, func() (store.Revision, error) { return l.keeper.Save(ctx, etag, record, checkpoint) })
 }
 
 func (l *countedCheckpointer) Load(ctx context.Context, etag string) ([]byte, error) {
-	return measured(ctx, l.to, l.session, call{op: "load"}, func() ([]byte, error) { return l.keeper.Load(ctx, etag) })
+	return measured(ctx, l.to, l.called, Call{Op: "load"}, func() ([]byte, error) { return l.keeper.Load(ctx, etag) })
 }
 
-// A countedTransactor is a countedCheckpointer with transactions.
-type countedTransactor struct {
+// A countedCombiner is a countedCheckpointer with two steps in one call.
+type countedCombiner struct {
 	*countedCheckpointer
+	combiner store.Combiner
+}
+
+func (l *countedCombiner) AcquireWrite(ctx context.Context, d time.Duration, etag string, record []byte) (store.Revision, error) {
+	return measured(ctx, l.to, l.called, Call{Op: "acquire-write"}, func() (store.Revision, error) { return l.combiner.AcquireWrite(ctx, d, etag, record) })
+}
+
+func (l *countedCombiner) WriteRelease(ctx context.Context, etag string, record []byte) (store.Revision, error) {
+	return measured(ctx, l.to, l.called, Call{Op: "write-release"}, func() (store.Revision, error) { return l.combiner.WriteRelease(ctx, etag, record) })
+}
+
+// A countedTransactor is a countedCombiner with transactions.
+type countedTransactor struct {
+	*countedCombiner
 	transactor store.Transactor
 }
 
 func (l *countedTransactor) Transact(ctx context.Context, f func(tx any, write store.TransactionWrite) error) (store.Revision, error) {
-	return measured(ctx, l.to, l.session, call{op: "transact"}, func() (store.Revision, error) { return l.transactor.Transact(ctx, f) })
+	return measured(ctx, l.to, l.called, Call{Op: "transact"}, func() (store.Revision, error) { return l.transactor.Transact(ctx, f) })
 }
 
 // Logs returns logs whose calls are counted; nil if s is nil. They are apart from the store
@@ -199,26 +218,27 @@ func (t *Telemetry) Logs(s store.Appender) store.Appender {
 	if s == nil {
 		return nil
 	}
-	return countedAppender{s, &t.calls}
+	return countedAppender{s, t, t.called()}
 }
 
 type countedAppender struct {
 	appender store.Appender
-	to       *recorder
+	to       *Telemetry
+	called   func(context.Context, Call)
 }
 
 func (c countedAppender) Append(ctx context.Context, name string, size int64, b []byte) error {
-	return measuredError(ctx, c.to, nil, "append", func() error { return c.appender.Append(ctx, name, size, b) })
+	return measuredError(ctx, c.to, c.called, "append", func() error { return c.appender.Append(ctx, name, size, b) })
 }
 
 func (c countedAppender) ReadLog(ctx context.Context, name string, offset int64, n int) ([]byte, error) {
-	return measured(ctx, c.to, nil, call{op: "read-log"}, func() ([]byte, error) { return c.appender.ReadLog(ctx, name, offset, n) })
+	return measured(ctx, c.to, c.called, Call{Op: "read-log"}, func() ([]byte, error) { return c.appender.ReadLog(ctx, name, offset, n) })
 }
 
 func (c countedAppender) Logs(ctx context.Context, entry string, f func(name string, size int64) bool) error {
-	return measuredError(ctx, c.to, nil, "list-logs", func() error { return c.appender.Logs(ctx, entry, f) })
+	return measuredError(ctx, c.to, c.called, "list-logs", func() error { return c.appender.Logs(ctx, entry, f) })
 }
 
 func (c countedAppender) RemoveLog(ctx context.Context, name string) error {
-	return measuredError(ctx, c.to, nil, "remove-log", func() error { return c.appender.RemoveLog(ctx, name) })
+	return measuredError(ctx, c.to, c.called, "remove-log", func() error { return c.appender.RemoveLog(ctx, name) })
 }

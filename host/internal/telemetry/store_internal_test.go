@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"testing"
 
-	"go.opentelemetry.io/otel/metric/noop"
-
 	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/store"
 )
@@ -16,13 +14,16 @@ func abilities(s store.Store) string {
 	_, conditional := s.(store.ConditionalBreaker)
 	_, documents := s.(store.Documenter)
 	_, lists := s.(store.Lister)
-	_, keeps := s.Lease("demo/report", "id").(store.Checkpointer)
-	return fmt.Sprint(breaks, conditional, documents, lists, keeps)
+	l := s.Lease("demo/report", "id")
+	_, keeps := l.(store.Checkpointer)
+	_, combines := l.(store.Combiner)
+	_, transacts := l.(store.Transactor)
+	return fmt.Sprint(breaks, conditional, documents, lists, keeps, combines, transacts)
 }
 
 // The scheduler asks a store what it can do. A counted store gives the same answers.
 func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
-	to := &recorder{counters: newCounters(noop.Meter{})}
+	to := &Telemetry{}
 	for i := range 12 {
 		c := newCountedStore(&local.Memory{}, to)
 		conditional, documents, lists := i >= 8, i&1 != 0, i&2 != 0
@@ -39,20 +40,36 @@ func TestCountedStoreHasTheSameInterfaces(t *testing.T) {
 		if !lists {
 			c.lister = nil
 		}
-		if got, want := abilities(c.shown()), fmt.Sprint(breaks, conditional, documents, lists, true); got != want {
+		if got, want := abilities(c.shown()), fmt.Sprint(breaks, conditional, documents, lists, true, true, false); got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	}
-	for _, s := range []store.Store{&local.Memory{}, plain{&local.Memory{}}} {
+	for _, l := range []store.Lease{
+		struct{ store.Lease }{},
+		struct {
+			store.Lease
+			store.Checkpointer
+		}{},
+		struct {
+			store.Lease
+			store.Combiner
+		}{},
+		struct {
+			store.Lease
+			store.Transactor
+		}{},
+	} {
+		s := leasing{&local.Memory{}, l}
 		if got, want := abilities(counted(s, to)), abilities(s); got != want {
-			t.Errorf("%T: got %s, want %s", s, got, want)
+			t.Errorf("%T: got %s, want %s", l, got, want)
 		}
 	}
 }
 
-// plain is a store with the methods that each store has, as its leases are.
-type plain struct{ store.Store }
-
-func (p plain) Lease(name, id string) store.Lease {
-	return struct{ store.Lease }{p.Store.Lease(name, id)}
+// leasing is a store with the methods that each store has, and a lease.
+type leasing struct {
+	store.Store
+	lease store.Lease
 }
+
+func (l leasing) Lease(string, string) store.Lease { return l.lease }

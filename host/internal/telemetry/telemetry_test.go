@@ -3,6 +3,7 @@ package telemetry_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http/httptest"
 	"strings"
@@ -37,11 +38,7 @@ func program() *soloist.Scheduler {
 
 func open(t *testing.T, s *soloist.Scheduler) *telemetry.Telemetry {
 	t.Helper()
-	m, err := telemetry.Open(s, "v1.2.3", slog.New(slog.NewTextHandler(t.Output(), nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Hurry(time.Minute) // a slow machine is no dead collector
+	m := telemetry.Open(s, "v1.2.3", slog.New(slog.NewTextHandler(t.Output(), nil)), nil)
 	t.Cleanup(m.Close)
 	return m
 }
@@ -128,6 +125,20 @@ func TestEventsAreCounted(t *testing.T) {
 	}
 }
 
+// A bucket has all that lasted at most as long as its limit says, a limit itself included.
+func TestHistogram(t *testing.T) {
+	m := open(t, program())
+	for _, ms := range []time.Duration{1, 25, 30, 60_000} {
+		m.Event(event.Event{Kind: event.Renewed, Job: "report", Took: ms * time.Millisecond})
+	}
+	var want []string
+	for le, n := range map[string]int{"0.0025": 1, "0.01": 1, "0.025": 2, "0.05": 3, "10": 3, "+Inf": 4} {
+		want = append(want, fmt.Sprintf(`soloist_lease_renewal_duration_seconds_bucket{job_name="report",le="%s"} %d`, le, n))
+	}
+	wantLines(t, scrape(t, m), append(want, `soloist_lease_renewal_duration_seconds_count{job_name="report"} 4`,
+		`soloist_lease_renewal_duration_seconds_sum{job_name="report"} 60.056`))
+}
+
 // A series that begins with its first failure has no increase that an alert could see.
 func TestCountersStartAtZero(t *testing.T) {
 	wantLines(t, scrape(t, open(t, program())), []string{
@@ -174,4 +185,38 @@ func TestGaugesOfRecords(t *testing.T) {
 	wantLines(t, scrape(t, m), []string{`soloist_tick_overdue_seconds{job_name="report"} 90`})
 	all[0].Err = errors.New("the record cannot be read")
 	wantLines(t, scrape(t, m), []string{`soloist_job_failures{job_name="sweep"} 0`}, `soloist_job_failures{job_name="report"}`, `soloist_tick_overdue_seconds{job_name="report"}`)
+}
+
+// Platforms set the variables of OpenTelemetry for all programs alike: one without an exporter says what it lacks, once, and runs.
+func TestProgramWithoutExporterSaysSo(t *testing.T) {
+	for env, told := range map[string]bool{
+		"": false,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318":                        true,
+		"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://collector:4318":                 true,
+		"OTEL_METRICS_EXPORTER=otlp":                                               true,
+		"OTEL_METRICS_EXPORTER=prometheus":                                         false,
+		"OTEL_EXPORTER_OTLP_ENDPOINT=http://collector:4318 OTEL_SDK_DISABLED=true": false,
+	} {
+		t.Run(env, func(t *testing.T) {
+			for pair := range strings.FieldsSeq(env) {
+				name, value, _ := strings.Cut(pair, "=")
+				t.Setenv(name, value)
+			}
+			var log strings.Builder
+			m := telemetry.Open(program(), "", slog.New(slog.NewTextHandler(&log, nil)), nil)
+			m.MakeDefault()
+			m.Close()
+			if got := strings.Count(log.String(), "import github.com/soloist-go/soloist/host/otel"); got != map[bool]int{true: 1}[told] {
+				t.Errorf("got %q", log.String())
+			}
+		})
+	}
+}
+
+// The target is named as OpenTelemetry names it, with what the environment adds. A name or a value may have anything in it.
+func TestTarget(t *testing.T) {
+	t.Setenv("OTEL_RESOURCE_ATTRIBUTES", `deployment.environment.name=a%22b\, nonsense,service.name=other`)
+	t.Setenv("OTEL_SERVICE_NAME", "mine")
+	wantLines(t, scrape(t, open(t, program())), []string{
+		`target_info{deployment_environment_name="a\"b\\",service_instance_id="r1",service_name="mine",service_version="v1.2.3"} 1`})
 }

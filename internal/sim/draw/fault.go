@@ -169,10 +169,14 @@ type NetworkFault struct {
 	Share    float64
 }
 
-// Hits reports whether a request from a slot can meet the fault.
+// Hits reports whether a request from a slot can meet the fault, or one that belongs to it.
 func (s *NetworkFault) Hits(slot int, e *trace.Event) bool {
-	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Op == "" || s.Op == e.Op) && (s.Fault != trace.ReadOnly || e.Writes())
+	return (s.Slot < 0 || s.Slot == slot) && (s.Job == "" || s.Job == e.Job) && (s.Op == "" || s.Op == e.Op) && (s.Fault != trace.ReadOnly || e.Writes()) ||
+		e.Then != nil && s.Hits(slot, e.Then)
 }
+
+// Combines reports whether the store of a seed takes two steps in one call.
+func Combines(seed uint64) bool { return New(seed, 0, "combines").Chance(1. / 3) }
 
 // Stopping is the length of a trap that stops the replica.
 const Stopping = -time.Second

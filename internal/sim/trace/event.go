@@ -56,6 +56,7 @@ type Event struct {
 	Heard  time.Time // zero: the answer did not come
 	Done   time.Time // when its caller waited no longer; zero: not known
 	Cause  string    // the fault that it meets; of Up: why the replica does not stay
+	Then   *Event    // what else the same call asks for: both are applied at one instant, or neither; nil: nothing
 	order  int       // in which the service applied requests
 
 	// Of a run, and what it did.

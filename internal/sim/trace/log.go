@@ -59,15 +59,27 @@ func (l *Log) Edit(f func()) {
 	f()
 }
 
+// EditAll edits an event, and what else its call asks for.
+func (l *Log) EditAll(e *Event, f func(*Event)) {
+	l.Edit(func() {
+		for ; e != nil; e = e.Then {
+			f(e)
+		}
+	})
+}
+
 // Apply has the service do what the request e asks for, which f does. No two requests are applied at
 // once: the log has the order of the service.
 func (l *Log) Apply(e *Event, f func() (status int, code string)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	e.Status, e.Code = f()
-	l.order++
-	if e.Time, e.order = time.Now(), l.order; l.Watch != nil {
-		l.Watch(e)
+	status, code := f()
+	for ; e != nil; e = e.Then {
+		e.Status, e.Code = status, code
+		l.order++
+		if e.Time, e.order = time.Now(), l.order; l.Watch != nil {
+			l.Watch(e)
+		}
 	}
 }
 

@@ -17,17 +17,22 @@ import (
 // A Client is a store over the service without the client library and HTTP: each method makes the same requests
 // and returns the same errors as host/azure.
 type Client struct {
-	Send Sender
+	Send     Sender
+	Combines bool // it takes two steps in one call, as no blob service does
 }
 
 // ask sends a request. What it is for decides what a refusal means.
 func (s Client) ask(ctx context.Context, what, op, name string, body []byte, headers ...string) (blobtest.Answer, store.Revision, error) {
-	a, err := s.Send(ctx, blobtest.NewRequest(op, Container, name, body, headers...))
+	return s.send(ctx, what, blobtest.NewRequest(op, Container, name, body, headers...))
+}
+
+func (s Client) send(ctx context.Context, what string, r *blobtest.Request) (blobtest.Answer, store.Revision, error) {
+	a, err := s.Send(ctx, r)
 	if err == nil {
 		err = meaning(what, &a)
 	}
 	if err != nil {
-		return a.Answer, store.Revision{}, fmt.Errorf("%s %s: %w", what, name, err)
+		return a.Answer, store.Revision{}, fmt.Errorf("%s %s: %w", what, r.Blob, err)
 	}
 	return a.Answer, store.Revision{ETag: a.Header.Get("Etag"), Date: a.Date}, nil
 }
@@ -188,4 +193,10 @@ func (s Client) WriteDocument(ctx context.Context, name, etag string, body []byt
 	return s.insert(ctx, what, name, []byte(string(body)), header, value)
 }
 
-func (s Client) Lease(name, id string) store.Lease { return clientLease{s, name, id} }
+func (s Client) Lease(name, id string) store.Lease {
+	l := clientLease{s, name, id}
+	if s.Combines {
+		return combiningLease{l}
+	}
+	return l
+}

@@ -40,7 +40,7 @@ func (l *Line) Send(ctx context.Context, r *blobtest.Request) (Reply, error) {
 	if err != nil {
 		return Reply{}, err
 	}
-	defer func() { l.Log.Edit(func() { c.Done = time.Now() }) }()
+	defer l.Log.EditAll(c.Event, func(e *trace.Event) { e.Done = time.Now() })
 	if c.at(" before"); !c.goesOn() {
 		return Reply{}, l.Machine.awake(ctx)
 	}
@@ -51,7 +51,7 @@ func (l *Line) Send(ctx context.Context, r *blobtest.Request) (Reply, error) {
 	if !c.goesOn() {
 		return Reply{}, l.Machine.awake(ctx)
 	}
-	l.Log.Edit(func() { c.Heard = time.Now() })
+	l.Log.EditAll(c.Event, func(e *trace.Event) { e.Heard = time.Now() })
 	if c.at(" after"); !c.goesOn() {
 		return Reply{}, l.Machine.awake(ctx)
 	}
@@ -89,11 +89,20 @@ func (l *Line) open(ctx context.Context, r *blobtest.Request) (*Call, error) {
 	if err != nil {
 		return nil, err
 	}
+	return &Call{Line: l, Event: l.note(e, r), Request: r, roll: roll}, nil
+}
+
+// note adds the event of a request, which is sent now, and that of the one that belongs to it.
+func (l *Line) note(e trace.Event, r *blobtest.Request) *trace.Event {
 	e.What, e.Replica, e.Sent, e.Time = trace.Request, l.Machine.Name, time.Now(), time.Now()
 	if !e.OfDocument() { // each order has a random id
 		e.Note = Brief(string(r.Body))
 	}
-	return &Call{Line: l, Event: l.Log.Add(e), Request: r, roll: roll}, nil
+	added := l.Log.Add(e)
+	if r.Then != nil {
+		added.Then = l.note(l.classifier.Event(r.Then), r.Then)
+	}
+	return added
 }
 
 // travel takes a request there and its answer back, as the network pleases.
@@ -105,7 +114,7 @@ func (c *Call) travel(ctx context.Context) (Reply, error) {
 	there, back := c.latency(c.roll)
 	fault := c.fault(c.Machine.Slot, c.Event, c.roll)
 	if fault != trace.None {
-		c.Log.Edit(func() { c.Cause = string(fault) })
+		c.Log.EditAll(c.Event, func(e *trace.Event) { e.Cause = string(fault) })
 	}
 	switch fault {
 	case trace.Drop:
@@ -206,7 +215,11 @@ func (c *Call) refuse(ctx context.Context, f trace.Fault, d time.Duration) (Repl
 }
 
 // at is machine.at for one part of a call.
-func (c *Call) at(when string) { c.Machine.At(pointOf(c.Job, c.Op+when)) }
+func (c *Call) at(when string) {
+	for e := c.Event; e != nil; e = e.Then {
+		c.Machine.At(pointOf(e.Job, e.Op+when))
+	}
+}
 
 func pointOf(job, point string) string {
 	switch n, _ := entry.Parse(job); {

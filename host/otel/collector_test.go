@@ -1,4 +1,4 @@
-package telemetry_test
+package otel_test
 
 import (
 	"compress/gzip"
@@ -20,6 +20,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/internal/telemetry"
+	"github.com/soloist-go/soloist/host/otel"
 )
 
 // A receiver is a collector that keeps what it gets. Its fields are for reading once all is sent.
@@ -170,12 +171,7 @@ func TestRefusedSendings(t *testing.T) {
 func logging(t *testing.T, s *soloist.Scheduler, hurry time.Duration) (*telemetry.Telemetry, *strings.Builder) {
 	t.Helper()
 	var log strings.Builder
-	m, err := telemetry.Open(s, "v1.2.3", slog.New(slog.NewTextHandler(&log, nil)))
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Hurry(hurry)
-	return m, &log
+	return telemetry.Open(s, "v1.2.3", slog.New(slog.NewTextHandler(&log, nil)), otel.Patient(hurry)), &log
 }
 
 // What the environment asks for and cannot have is told by name, and stops no program:

@@ -1,4 +1,4 @@
-package telemetry_test
+package otel_test
 
 import (
 	"context"

@@ -1,9 +1,10 @@
-package telemetry
+package otel
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -12,10 +13,11 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/soloist-go/soloist/event"
+	"github.com/soloist-go/soloist/host/internal/telemetry"
 )
 
 // traces makes one trace of each run: a span for the run, and below it one for each try
-// and for each call to the store that belongs to it. Nil: there are no traces.
+// and for each call to the store that belongs to it.
 //
 // A run has three sources, which come at their own times: calls to the store, the first
 // of which come before it is known whether anything runs; tries, which need the span in
@@ -59,52 +61,58 @@ type session struct {
 
 // A call is one call to the store.
 type call struct {
-	op, result string
-	name       string // of its span; empty: op
-	start, end time.Time
+	telemetry.Call
+	name string // of its span
 }
 
 // maxCalls bounds the calls that are kept for a run that may come: a hold-off renews
 // for long.
 const maxCalls = 32
 
-// called keeps a call to the store or makes its span. A call without a lease belongs to the span
+// Called makes the span of a call to the store without a lease. It belongs to the span
 // of its context, if there is one: calls of a waiting replica would be traces of
 // nothing.
-func (t *traces) called(ctx context.Context, s *session, c call) {
-	if t == nil {
-		return
+func (t *traces) Called(ctx context.Context, c telemetry.Call) {
+	if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
+		t.tell(parent, call{c, c.Op})
 	}
+}
+
+// Lease returns what takes the calls under a lease of a job.
+func (t *traces) Lease(job string) func(context.Context, telemetry.Call) {
+	s := &session{job: job}
+	return func(_ context.Context, c telemetry.Call) { t.called(s, call{c, nameOf(c)}) }
+}
+
+// called keeps a call under a lease or makes its span.
+func (t *traces) called(s *session, c call) {
+	c.Record = nil // it may be kept for long
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
-	case s == nil:
-		if parent := trace.SpanFromContext(ctx); parent.IsRecording() {
-			t.tell(parent, c)
-		}
 	case s.run != nil:
 		if c.name == "claim" {
 			c.name = "progress" // the run has begun
 		}
 		t.tell(s.run.span, c)
-		if c.op != "release" { // the run has ended
-			s.run.last = c.end
+		if c.Op != "release" { // the run has ended
+			s.run.last = c.End
 		}
 	case len(s.calls) < maxCalls:
 		s.calls = append(s.calls, c)
 	}
-	if s != nil && c.op == "acquire" && c.result == "ok" {
+	if strings.HasPrefix(c.Op, "acquire") && c.Result == "ok" {
 		t.sessions[s.job] = s
 	}
 }
 
-// nameOf says what a write of this record is for.
-func (t *traces) nameOf(written []byte) string {
-	if t == nil {
-		return ""
+// nameOf is the name of the span of a call: it says what a write is for.
+func nameOf(c telemetry.Call) string {
+	if c.Op != "write" {
+		return c.Op
 	}
 	var r struct{ Run struct{ Status event.Status } }
-	if json.Unmarshal(written, &r) == nil && r.Run.Status != event.Running {
+	if json.Unmarshal(c.Record, &r) == nil && r.Run.Status != event.Running {
 		return "outcome"
 	}
 	return "claim"
@@ -112,13 +120,13 @@ func (t *traces) nameOf(written []byte) string {
 
 // tell makes the span of a call.
 func (t *traces) tell(parent trace.Span, c call) {
-	_, span := t.tracer.Start(trace.ContextWithSpan(context.Background(), parent), cmp.Or(c.name, c.op), trace.WithTimestamp(c.start),
-		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("soloist.result", c.result)))
-	if isTrouble(c.result) {
-		span.SetStatus(codes.Error, c.result)
-		span.SetAttributes(attribute.String("error.type", c.result))
+	_, span := t.tracer.Start(trace.ContextWithSpan(context.Background(), parent), c.name, trace.WithTimestamp(c.Start),
+		trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(attribute.String("soloist.result", c.Result)))
+	if isTrouble(c.Result) {
+		span.SetStatus(codes.Error, c.Result)
+		span.SetAttributes(attribute.String("error.type", c.Result))
 	}
-	span.End(trace.WithTimestamp(c.end))
+	span.End(trace.WithTimestamp(c.End))
 }
 
 // begin returns the span of a run. The first try of the run starts it.
@@ -135,7 +143,7 @@ func (t *traces) begin(job string, id runID, attributes []attribute.KeyValue) *r
 		s = nil // no lease
 	}
 	if s != nil && len(s.calls) > 0 {
-		start = s.calls[0].start
+		start = s.calls[0].Start
 	}
 	_, span := t.tracer.Start(context.Background(), job, trace.WithNewRoot(), trace.WithTimestamp(start), trace.WithAttributes(attributes...))
 	r := &run{id: id, span: span, last: time.Now()}
@@ -166,9 +174,9 @@ func (t *traces) ended(r *run) {
 	r.last = time.Now()
 }
 
-// event notes an event of a run, and ends it with the last one.
-func (t *traces) event(e event.Event) {
-	if t == nil || e.Job == "" {
+// Event notes an event of a run, and ends it with the last one.
+func (t *traces) Event(e event.Event) {
+	if e.Job == "" {
 		return
 	}
 	t.mu.Lock()
@@ -210,9 +218,6 @@ func (r *run) end(outcome event.Status) {
 
 // endAll ends the spans of runs whose last event has not come.
 func (t *traces) endAll() {
-	if t == nil {
-		return
-	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for job, runs := range t.open {
@@ -221,4 +226,11 @@ func (t *traces) endAll() {
 		}
 		delete(t.open, job)
 	}
+}
+
+// isTrouble reports whether a result is an error. The answers that the protocol is built
+// on are none: another replica was faster, or there is nothing new. Nor is a call that
+// its caller gave up.
+func isTrouble(result string) bool {
+	return slices.Contains([]string{"too-large", "denied", "timeout", "error"}, result)
 }

@@ -1,4 +1,4 @@
-package telemetry
+package otel
 
 import (
 	"cmp"
@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"net/url"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -24,23 +23,6 @@ type settings struct {
 	timeout time.Duration
 	gzip    bool
 	tls     *tls.Config
-}
-
-// isAsked reports whether the environment asks for a collector.
-func isAsked(signal string) (bool, error) {
-	name := "OTEL_" + signal + "_EXPORTER"
-	exporters := strings.Split(os.Getenv(name), ",")
-	switch {
-	case strings.EqualFold(os.Getenv("OTEL_SDK_DISABLED"), "true"):
-		return false, nil
-	case slices.Contains(exporters, "otlp"):
-		return true, nil
-	case exporters[0] == "":
-		return os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") != "" || os.Getenv("OTEL_EXPORTER_OTLP_"+signal+"_ENDPOINT") != "", nil
-	case exporters[0] == "none" || signal == "METRICS" && exporters[0] == "prometheus": // which are at /metrics anyway
-		return false, nil
-	}
-	return false, fmt.Errorf("%s is %.40q: want otlp or none", name, os.Getenv(name))
 }
 
 // variable is the value of a variable that a signal may have of its own.

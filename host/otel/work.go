@@ -1,4 +1,4 @@
-package telemetry
+package otel
 
 import (
 	"context"
@@ -21,9 +21,6 @@ type do = func(context.Context, *soloist.Run) error
 
 // wrap makes each job carry its span in the context of its tries.
 func (t *traces) wrap(s *soloist.Scheduler) {
-	if t == nil {
-		return
-	}
 	for i := range s.Jobs {
 		j := &s.Jobs[i]
 		text := j.Schedule
@@ -98,13 +95,22 @@ func failure(ctx context.Context, err error) string {
 	if ctx.Err() == nil {
 		return "error"
 	}
-	return causes.of(context.Cause(ctx))
+	for _, known := range causes {
+		if errors.Is(context.Cause(ctx), known.err) {
+			return known.word
+		}
+	}
+	return "error"
 }
 
 // skipType is the type of what [soloist.Skip] returns, which is no failure.
 var skipType = reflect.TypeOf(soloist.Skip(""))
 
-var causes = words{
+// causes are the words for why a context ended.
+var causes = []struct {
+	err  error
+	word string
+}{
 	{soloist.ErrLost, "lost"},
 	{soloist.ErrStalled, "stalled"},
 	{soloist.ErrTimeout, "timeout"},
