@@ -115,6 +115,10 @@ func meaningOf(err error) meaning {
 		return meaning{text: "the server asks for another try; nothing was changed"}
 	case strings.HasPrefix(code, "57P"):
 		return meaning{text: "the server stops or starts"}
+	case code == "53100":
+		return meaning{text: "the server's disk is full"}
+	case code == "53300":
+		return meaning{text: "the server has no connection left: raise max_connections, or have smaller pools (pool_max_conns)"}
 	case strings.HasPrefix(code, "53"):
 		return meaning{text: "the server is out of room"}
 	case code == "08P01" && strings.Contains(err.Error(), "startup parameter"):

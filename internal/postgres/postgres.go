@@ -277,9 +277,22 @@ func (s *Server) Signal(name string) {
 	_ = exec.Command("kill", append([]string{"-" + name}, pids...)...).Run()
 }
 
+// Put makes a file that only the server reads, and returns its path.
+func (s *Server) Put(t testing.TB, name string, content []byte) string {
+	t.Helper()
+	path := filepath.Join(s.Dir, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := asUser(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
 // asUser is what to put before a command so that it runs without privileges,
-// as PostgreSQL wants to; dir then belongs to that user.
-func asUser(dir string) ([]string, error) {
+// as PostgreSQL wants to; path then belongs to that user.
+func asUser(path string) ([]string, error) {
 	if os.Getuid() != 0 {
 		return []string{"env"}, nil
 	}
@@ -287,7 +300,7 @@ func asUser(dir string) ([]string, error) {
 	if _, err := user.Lookup(name); err != nil {
 		name = "nobody"
 	}
-	if out, err := exec.Command("chown", name, dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("chown", name, path).CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("chown: %w: %s", err, out)
 	}
 	return []string{"setpriv", "--reuid", name, "--clear-groups"}, nil

@@ -28,31 +28,36 @@ type database struct {
 	*scribe
 }
 
-// audit is the trigger. Who makes a change is the name of its connection. A checkpoint is never saved twice as it is.
+// audit is the trigger. Who makes a change is the name of its connection. One statement may acquire and write, or write and
+// release. A checkpoint is never saved twice as it is.
 const audit = `
 CREATE TABLE public.audit (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	at timestamptz, replica text, name text, op text, lease uuid, length interval, record text, checkpoint text);
+CREATE FUNCTION public.note(e soloist.entry, op text, lease uuid) RETURNS void LANGUAGE sql AS $$
+	INSERT INTO public.audit (at, replica, name, op, lease, length, record, checkpoint)
+	VALUES (clock_timestamp(), current_setting('application_name'), e.name, op, lease, e.length, e.record, convert_from(e.checkpoint, 'UTF8'))
+$$;
 CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql AS $$
-DECLARE
-	op text;
-	lease uuid;
 BEGIN
-	IF TG_OP = 'INSERT' THEN op := 'create';
+	IF TG_OP = 'INSERT' THEN
+		PERFORM public.note(NEW, 'create', NULL);
 	ELSIF TG_OP = 'DELETE' THEN
-		INSERT INTO public.audit (at, replica, name, op) VALUES (clock_timestamp(), current_setting('application_name'), OLD.name, 'delete');
-		RETURN NULL;
+		PERFORM public.note(OLD, 'delete', NULL);
 	ELSE
-		lease := NEW.id;
-		IF NEW.etag <> OLD.etag THEN op := CASE WHEN NEW.checkpoint = OLD.checkpoint THEN 'metadata' ELSE 'put' END;
-		ELSIF NEW.id IS NULL THEN op := 'release'; lease := OLD.id;
-		ELSIF NEW.broken THEN op := 'break';
-		ELSIF NEW.id IS DISTINCT FROM OLD.id THEN op := 'acquire';
-		ELSE op := 'renew';
+		IF NEW.broken AND NOT OLD.broken THEN
+			PERFORM public.note(NEW, 'break', NEW.id);
+		ELSIF NEW.id <> OLD.id OR OLD.id IS NULL THEN
+			PERFORM public.note(NEW, 'acquire', NEW.id);
+		ELSIF NEW.id = OLD.id AND NEW.ends <> OLD.ends THEN
+			PERFORM public.note(NEW, 'renew', NEW.id);
+		END IF;
+		IF NEW.etag <> OLD.etag THEN
+			PERFORM public.note(NEW, CASE WHEN NEW.checkpoint = OLD.checkpoint THEN 'metadata' ELSE 'put' END, coalesce(NEW.id, OLD.id));
+		END IF;
+		IF NEW.id IS NULL THEN
+			PERFORM public.note(NEW, 'release', OLD.id);
 		END IF;
 	END IF;
-	INSERT INTO public.audit (at, replica, name, op, lease, length, record, checkpoint)
-	VALUES (clock_timestamp(), current_setting('application_name'), NEW.name, op, lease, NEW.length, NEW.record,
-		convert_from(NEW.checkpoint, 'UTF8'));
 	RETURN NULL;
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON soloist.entry FOR EACH ROW EXECUTE FUNCTION public.audit();`
