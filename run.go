@@ -18,7 +18,8 @@ import (
 
 // A Run is what a job's Do knows about its run, and can ask of it. Its methods may be called by
 // many goroutines at once. A Run that no [Scheduler] made, as in a test of Do alone, asks neither
-// the store nor the clock: its Save and Load, and locks that it returns, fail.
+// the store nor the clock: its Save and Load, and locks that it returns, fail. Such a test sets Log,
+// to slog.Default() for example, if Do uses it.
 type Run struct {
 	Job      string       // the name of the job or singleton; of a shard, the name of the shard
 	Tick     time.Time    // the tick, UTC; zero for a singleton
