@@ -27,7 +27,7 @@ type scenario struct {
 
 const ms = time.Millisecond
 
-// soloists are the two ways of Soloist.
+// soloists are the two ways of Soloist on blobs.
 var soloists = []string{"soloist", "ahead"}
 
 // scenarios are in the order of the table.
