@@ -18,7 +18,8 @@ import (
 
 // A Run is what a job's Do knows about its run, and can ask of it. Its methods may be called by
 // many goroutines at once. A Run that no [Scheduler] made, as in a test of Do alone, asks neither
-// the store nor the clock: its Save and Load, and locks that it returns, fail.
+// the store nor the clock: its Save and Load, and locks that it returns, fail. Such a test sets Log,
+// to slog.Default() for example, if Do uses it.
 type Run struct {
 	Job      string       // the name of the job or singleton; of a shard, the name of the shard
 	Tick     time.Time    // the tick, UTC; zero for a singleton
@@ -129,7 +130,8 @@ func (r *Run) Save(ctx context.Context, v any) error {
 // names the type of tx; a function of its package, such as InTx of host/postgres, has it typed. f must not commit tx or roll
 // it back, and may take as long as the run: the lease is renewed meanwhile. If f fails, nothing is kept, and the error is
 // f's. An error that wraps [ErrLost]: the run has lost its lease, and nothing is kept. After any other error it is not
-// kept, unless the store could not be asked in time. A store without transactions returns an error.
+// kept, unless the store could not be asked in time. If the answer to COMMIT was lost and another replica has written since,
+// the error wraps ErrLost too, and both may have been kept. A store without transactions returns an error.
 func (r *Run) SaveIn(ctx context.Context, v any, f func(tx any) error) error {
 	if r.handle == nil {
 		return supervise.ErrNoEntry

@@ -93,7 +93,10 @@ func (s *Scheduler) Run(ctx context.Context) error {
 		all.Go(func() { s.core.spread.Run(ctx) })
 	}
 	all.Go(func() { s.sayStrangers(ctx) })
+	watching, end := context.WithCancel(context.WithoutCancel(ctx)) // until the last lease is released, of which others are to know
+	all.Go(func() { runner.Watch(watching, s.core.Replica, s.core.Runners) })
 	runner.Loop(ctx, s.core.Runners)
+	end()
 	all.Wait()
 	return nil
 }

@@ -147,7 +147,7 @@ func printOutcomes(a *app.App, pasts []jobHistory, rows []row, more bool, times 
 	if len(rows) == 0 {
 		return
 	}
-	w := format.Table(a.Console.Stdout, "JOB\tTICK\tFATE\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
+	w := format.Table(a.Console.Stdout, "JOB\tTICK\tOUTCOME\tATTEMPT\tREPLICA\tSTART\tTOOK\tTOKEN\tREASON")
 	for _, f := range rows {
 		name := pasts[f.of].Name
 		clock := times.clock(a, name)

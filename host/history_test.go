@@ -43,7 +43,7 @@ func TestHistory(t *testing.T) {
 		wantRun(t, p, "history", 0, `
 			app demo on *local.Memory, 2000-01-01 01:36:01Z
 
-			JOB           TICK                                                     FATE       ATTEMPT  REPLICA    START                 TOOK      TOKEN            REASON
+			JOB           TICK                                                     OUTCOME    ATTEMPT  REPLICA    START                 TOOK      TOKEN            REASON
 			slow          after 2000-01-01 01:33:00Z .. 2000-01-01 01:36:00Z (3)   skipped    -        -          -                     -         -                overlap
 			beat          2000-01-01 01:33:00Z                                     succeeded  1        replica-a  2000-01-01 01:33:31Z  0s        946684861000001  -
 			slow          2000-01-01 01:33:00Z                                     skipped    1        replica-a  2000-01-01 01:33:31Z  2m30.25s  946684861000001  nothing new

@@ -142,14 +142,16 @@ type Combiner interface {
 type Transactor interface {
 	Combiner
 
-	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f
-	// returns nil. If f returns an error it rolls back and returns that error. After any other error the
-	// transaction may have been committed. f calls write at most once, after its other statements: it
-	// locks the row of the entry, which the renewals of the lease need.
+	// Transact calls f with a new transaction, tx, of the database's own type, and commits it if f returns nil and a
+	// write has succeeded. If f returns an error or panics, or there was no such write, it rolls back; it returns the
+	// error of f as it is, else that of the write. After an error of COMMIT the transaction may have been committed. f
+	// calls write at most once, after its other statements: it locks the row of the entry, which the renewals of the
+	// lease need.
 	Transact(ctx context.Context, f func(tx any, write TransactionWrite) error) (Revision, error)
 }
 
-// A TransactionWrite is Save in a transaction, or Write if the checkpoint is nil. It judges the lease when it is called.
+// A TransactionWrite is Save in a transaction, or Write if the checkpoint is nil. It judges the lease when it is called. It
+// is refused if f has ended the transaction itself.
 type TransactionWrite func(ctx context.Context, etag string, record, checkpoint []byte) error
 
 // A Lister is a [Store] that lists the entries of an app in few calls. Without it, each
@@ -216,6 +218,16 @@ type ConditionalBreaker interface {
 	// To acquire changes no ETag either, so a call that is repeated or comes late may also
 	// end the lease of a replica that has acquired it with that ETag and has not yet written.
 	BreakUnchanged(ctx context.Context, name, etag string) error
+}
+
+// A Watcher is a [Store] that lets replicas know of changes. What it says is a hint: it may be lost, come twice, or be
+// false. Replicas read no less without it; with it they read sooner.
+type Watcher interface {
+	// Watch calls changed with the name of an entry or a document of the app soon after another replica has made it, has
+	// released or broken its lease, or has written the document. It need not for renewals and records that are written. As
+	// soon as it gets to know of changes, also after each gap, it calls changed with an empty name. It returns when ctx ends, or with an error
+	// if the store cannot do this as it is set up. It waits out any other failure. changed must not block.
+	Watch(ctx context.Context, app string, changed func(name string)) error
 }
 
 // A Remover is a [Store] that removes entries that are no longer needed, such as entries of locks that

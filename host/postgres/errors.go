@@ -26,6 +26,8 @@ const (
 	acquireWrite  op = "acquire and write"
 	writeRelease  op = "write and release"
 	load          op = "load"
+	transact      op = "transaction of"
+	commit        op = "commit"
 	release       op = "release"
 	breaks        op = "break"
 	remove        op = "remove"
@@ -99,14 +101,18 @@ func meaningOf(err error) meaning {
 	switch {
 	case errors.As(err, new(*passwordError)):
 		return meaning{text: "no connection is possible without it"}
+	case errors.Is(err, pgx.ErrTxClosed):
+		return meaning{text: errEnded.Error()}
+	case code == "25P02":
+		return meaning{text: "an earlier statement of the transaction has failed"}
 	case code == "42501":
 		return meaning{fs.ErrPermission, "the role lacks a right"}
 	case strings.HasPrefix(code, "28"):
 		return meaning{fs.ErrPermission, "the server does not admit this role, password or address"}
 	case code == "3D000":
 		return meaning{text: "there is no such database"}
-	case code == "25006", errors.Is(err, pgconn.ErrReadOnlyConnection):
-		return meaning{text: "the server is read-only, as a standby is: name all servers in the URL"}
+	case isReadOnly(err):
+		return meaning{text: "the server is read-only, as a standby is: connect to the primary"}
 	case code == "55P03":
 		return meaning{text: "another session has locked the row; nothing was changed"}
 	case code == "57014":
@@ -115,6 +121,10 @@ func meaningOf(err error) meaning {
 		return meaning{text: "the server asks for another try; nothing was changed"}
 	case strings.HasPrefix(code, "57P"):
 		return meaning{text: "the server stops or starts"}
+	case code == "53100":
+		return meaning{text: "the server's disk is full"}
+	case code == "53300":
+		return meaning{text: "the server has no connection left: raise max_connections, or have smaller pools (pool_max_conns)"}
 	case strings.HasPrefix(code, "53"):
 		return meaning{text: "the server is out of room"}
 	case code == "08P01" && strings.Contains(err.Error(), "startup parameter"):
@@ -128,6 +138,14 @@ func codeOf(err error) string {
 		return e.Code
 	}
 	return ""
+}
+
+// isReadOnly reports whether the server takes no writes.
+func isReadOnly(err error) bool {
+	if f, ok := errors.AsType[*failure](err); ok {
+		err = f.err
+	}
+	return codeOf(err) == "25006" || errors.Is(err, pgconn.ErrReadOnlyConnection)
 }
 
 // isMissing reports whether a table or the schema is missing.
@@ -180,6 +198,8 @@ func (s *Store) Explain(err error) (text, advice string) {
 	switch {
 	case code == "42501":
 		return text, "have the owner of the schema run: " + s.grants()
+	case isReadOnly(err):
+		return text, "name all servers in the URL, with target_session_attrs=read-write"
 	case code == "28P01" || code == "28000":
 		return text, "check user and password of the URL, and pg_hba.conf of the server; an identity needs a role of its name"
 	case errors.Is(err, context.DeadlineExceeded):

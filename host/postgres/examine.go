@@ -23,6 +23,7 @@ func (s *Store) Examine(_ string, now func() time.Time) []examine.Check {
 		{Name: "clock", Do: s.on(clockCheck(now))},
 		{Name: "schema", Do: s.checkSchema},
 		{Name: "durability", Do: s.on(checkDurability)},
+		{Name: "notifications", Do: s.checkWatch},
 	}
 }
 
@@ -81,7 +82,7 @@ func checkServer(ctx context.Context, c *pgxpool.Conn) (f examine.Finding, err e
 		return examine.Finding{Fails: true, Text: wrong.Error()}, err
 	case standby:
 		return examine.Finding{Fails: true, Text: f.Text + ", a standby, which nobody can write to",
-			Advice: "name all servers in the URL"}, err
+			Advice: "connect to the primary: name all servers in the URL, with target_session_attrs=read-write"}, err
 	case readOnly:
 		return examine.Finding{Fails: true, Text: f.Text + ", read-only for this role or database",
 			Advice: "see default_transaction_read_only"}, err
@@ -127,20 +128,23 @@ func (s *Store) checkSchema(ctx context.Context) examine.Finding {
 // checkDurability says what the server may lose.
 func checkDurability(ctx context.Context, c *pgxpool.Conn) (f examine.Finding, err error) {
 	var commit, fsync, names string
-	var standbys int
-	err = c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('fsync'),
-	current_setting('synchronous_standby_names'), (SELECT count(*) FROM pg_stat_replication)`).
-		Scan(&commit, &fsync, &names, &standbys)
+	var standbys, late int
+	err = c.QueryRow(ctx, `SELECT current_setting('synchronous_commit'), current_setting('fsync'), current_setting('synchronous_standby_names'),
+	count(pid), count(pid) FILTER (WHERE sync_state IN ('async', 'potential')) FROM pg_stat_replication`).
+		Scan(&commit, &fsync, &names, &standbys, &late)
+	if names == "" || commit == "local" { // else only a member of pg_monitor sees the state of a standby
+		late = standbys
+	}
 	const twice = ": a job whose last outcome is lost can start the same tick twice"
-	f.Text = fmt.Sprintf("synchronous_commit is %s, fsync %s; standbys: %d", commit, fsync, standbys)
+	f.Text = fmt.Sprintf("synchronous_commit is %s, fsync %s; standbys: %d, of these asynchronous: %d", commit, fsync, standbys, late)
 	switch {
 	case fsync == "off":
 		f.Advice = "after a crash of the machine the database may be damaged" + twice + "; set fsync = on"
 	case commit == "off":
 		f.Advice = "a crash of the server loses its last writes" + twice + "; set synchronous_commit = on for this role"
-	case standbys > 0 && (names == "" || commit == "local"):
+	case late > 0:
 		f.Advice = "standbys get writes later, and a fail-over to one may lose the last ones" + twice +
-			"; name them in synchronous_standby_names"
+			"; name them in synchronous_standby_names, with synchronous_commit = on"
 	}
 	return f, err
 }

@@ -6,10 +6,40 @@ import (
 	"os"
 	"strings"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
 	"github.com/soloist-go/soloist/host/postgres"
 )
+
+// A job books interest once a day: the amounts and the outcome of the tick are kept together, or neither is.
+func ExampleInTx() {
+	book := func(ctx context.Context, run *soloist.Run) error {
+		return postgres.InTx(ctx, run, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "UPDATE account SET balance = balance * 1.0001")
+			return err
+		})
+	}
+	fmt.Println(book(context.Background(), new(soloist.Run)) != nil) // a run that no program has started has no outcome
+	// Output: true
+}
+
+// A job copies rows in pages: each page and the place to go on from are kept together, or neither is.
+func ExampleSaveInTx() {
+	copies := func(ctx context.Context, run *soloist.Run) error {
+		var last int64
+		if err := run.Load(ctx, &last); err != nil {
+			return err
+		}
+		return postgres.SaveInTx(ctx, run, last+100, func(tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, "INSERT INTO copy SELECT * FROM original WHERE id > $1 AND id <= $1 + 100", last)
+			return err
+		})
+	}
+	fmt.Println(copies(context.Background(), new(soloist.Run)) != nil)
+	// Output: true
+}
 
 // A schema of its own in a database that the program has anyway. It does not connect yet.
 func ExampleOpen() {

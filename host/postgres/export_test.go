@@ -8,7 +8,7 @@ import (
 // Plant makes a mistake in a statement of a store: new in place of old, which has to be there once. It reports whether it was.
 func (s *Store) Plant(statement, old, new string) bool {
 	text := map[string]*string{"create": &s.sql.create, "read": &s.sql.read, "acquire": &s.sql.acquire, "renew": &s.sql.renew,
-		"write": &s.sql.write, "save": &s.sql.save, "release": &s.sql.release, "acquireWrite": &s.sql.acquireWrite, "writeRelease": &s.sql.writeRelease, "load": &s.sql.load, "break": &s.sql.breaks,
+		"write": &s.sql.write, "save": &s.sql.save, "release": &s.sql.release, "acquireWrite": &s.sql.acquireWrite, "writeRelease": &s.sql.writeRelease, "writeIn": &s.sql.writeIn, "saveIn": &s.sql.saveIn, "load": &s.sql.load, "break": &s.sql.breaks,
 		"breakUnchanged": &s.sql.breakUnchanged, "remove": &s.sql.remove, "delete": &s.sql.delete, "readDocument": &s.sql.readDocument,
 		"createDocument": &s.sql.createDocument, "writeDocument": &s.sql.writeDocument, "list": &s.sql.list, "createLog": &s.sql.createLog,
 		"appendLog": &s.sql.appendLog, "readLog": &s.sql.readLog, "listLogs": &s.sql.listLogs, "dropLog": &s.sql.dropLog}[statement]

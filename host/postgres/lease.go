@@ -17,7 +17,7 @@ var (
 	_ store.LeaseBreaker       = (*Store)(nil)
 	_ store.ConditionalBreaker = (*Store)(nil)
 	_ store.Lease              = (*lease)(nil)
-	_ store.Combiner           = (*lease)(nil)
+	_ store.Transactor         = (*lease)(nil)
 )
 
 // A lease is the lease of an entry under one id.
@@ -55,17 +55,17 @@ func (l *lease) Write(ctx context.Context, etag string, record []byte) (store.Re
 }
 
 func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
-	if err := checkRecord(save, l.name, record); err != nil {
+	if err := checkSaved(save, l.name, record, checkpoint); err != nil {
 		return store.Revision{}, err
-	}
-	if n := len(checkpoint); n > store.MaxCheckpoint {
-		return store.Revision{}, tooLong(save, l.name, "checkpoint", n, store.MaxCheckpoint)
 	}
 	return l.store.change(ctx, save, l.name, l.store.sql.save, l.id, etag, string(record), notNil(checkpoint))
 }
 
 func (l *lease) Release(ctx context.Context) error {
 	_, err := l.store.change(ctx, release, l.name, l.store.sql.release, l.id)
+	if err == nil {
+		l.store.news.tell(l.name)
+	}
 	return err
 }
 
@@ -80,7 +80,11 @@ func (l *lease) WriteRelease(ctx context.Context, etag string, record []byte) (s
 	if err := checkRecord(writeRelease, l.name, record); err != nil {
 		return store.Revision{}, err
 	}
-	return l.store.change(ctx, writeRelease, l.name, l.store.sql.writeRelease, l.id, etag, string(record))
+	r, err := l.store.change(ctx, writeRelease, l.name, l.store.sql.writeRelease, l.id, etag, string(record))
+	if err == nil {
+		l.store.news.tell(l.name)
+	}
+	return r, err
 }
 
 func (l *lease) Load(ctx context.Context, etag string) ([]byte, error) {
@@ -123,9 +127,18 @@ func (s *Store) BreakUnchanged(ctx context.Context, name, etag string) error {
 
 // change runs a statement made by [change], with the parameters from $3 on.
 func (s *Store) change(ctx context.Context, o op, name, statement string, args ...any) (store.Revision, error) {
+	if err := s.prepare(ctx, o, name); err != nil {
+		return store.Revision{}, err
+	}
+	return s.changeBy(ctx, s.pool, o, name, statement, args...)
+}
+
+// changeBy is change on a connection or in a transaction.
+func (s *Store) changeBy(ctx context.Context, by querier, o op, name, statement string, args ...any) (store.Revision, error) {
 	var verdict string
 	var r store.Revision
-	err := s.row(ctx, o, name, statement, append([]any{name, lockTime(ctx)}, args...), &verdict, &r.Date, &r.ETag)
+	row := by.QueryRow(ctx, statement, append([]any{name, lockTime(ctx)}, args...)...)
+	err := s.translate(o, name, row.Scan(&verdict, &r.Date, &r.ETag))
 	if errors.Is(err, pgx.ErrNoRows) {
 		err = refuse(o, name, fs.ErrNotExist)
 	} else if err == nil && verdict != done {

@@ -11,12 +11,15 @@ import (
 
 	"github.com/soloist-go/soloist/host/postgres"
 	server "github.com/soloist-go/soloist/internal/postgres"
+	"github.com/soloist-go/soloist/internal/proctest"
 )
 
-var mistakesFlag = flag.Bool("mistakes", false, "run the tests with each mistake in a statement, and demand that one fails")
+var mistakesFlag = flag.Bool("mistakes", false, "run the tests with each mistake, and demand that one fails")
 
-// A mistake is what a careless author writes instead in a statement.
+// A mistake is what a careless author writes instead in a statement, or in a file of this package.
 type mistake struct{ statement, text, with string }
+
+func (m mistake) inCode() bool { return strings.HasSuffix(m.statement, ".go") }
 
 var mistakes = []mistake{
 	{"create", "DO NOTHING", "DO UPDATE SET record = excluded.record"},
@@ -70,6 +73,32 @@ var mistakes = []mistake{
 	{"save", "etag = gen_random_uuid(), ", ""},
 	{"save", "SELECT *, clock_timestamp() AS clock FROM locked", "SELECT *, statement_timestamp() AS clock FROM locked"},
 
+	{"writeIn", "WHEN id IS DISTINCT FROM $3::uuid THEN 'lost'", "WHEN id <> $3::uuid AND false THEN 'lost'"},
+	{"writeIn", "WHEN NOT live THEN 'lost'", ""},
+	{"writeIn", "WHEN etag::text <> $4 THEN 'changed'", "WHEN $4 = '' THEN 'changed'"},
+	{"writeIn", "IS DISTINCT FROM $6", "= $6 || 'x'"},
+	{"writeIn", "SELECT *, clock_timestamp() AS clock FROM locked", "SELECT *, now() AS clock FROM locked"},
+	{"writeIn", "'5s'", "'0'"},
+	{"writeIn", "record = $5", "record = $5, checkpoint = ''"},
+	{"saveIn", "WHEN NOT live THEN 'lost'", ""},
+	{"saveIn", "IS DISTINCT FROM $6", "= $6 || 'x'"},
+	{"saveIn", "checkpoint = $7::bytea", "checkpoint = coalesce(nullif($7::bytea, ''), e.checkpoint)"},
+
+	// The write outside of the transaction, before it, after it, and whatever it says.
+	{"tx.go", "l.store.changeBy(ctx, t.tx,", "l.store.changeBy(ctx, l.store.pool,"},
+	{"tx.go", "	defer t.rollback(context.WithoutCancel(ctx))", "	defer func() { _ = t.tx.Commit(context.WithoutCancel(ctx)) }()"},
+	{"tx.go", "	if t.err = checkSaved(", "	_, _ = t.tx.Exec(ctx, \"COMMIT; BEGIN; SET LOCAL soloist.transaction = '\"+t.nonce+\"'\")\n	if t.err = checkSaved("},
+	{"tx.go", "	if t.err != nil { // f", "	if false { // f"},
+	{"tx.go", "		return store.Revision{}, t.lease.store.translate(commit,", "		return t.written, t.lease.store.translate(commit,"},
+	{"tx.go", "	if err := t.tx.Commit(ctx); err != nil {", "	if err := t.tx.Commit(ctx); err != nil && false {"},
+	{"tx.go", "err: refuse(transact, l.name, errUnasked)", "err: nil"},
+	{"tx.go", "	if err := f(t.tx, t.write); err != nil {\n		return store.Revision{}, err", "	if err := f(t.tx, t.write); err != nil {\n		return store.Revision{}, s.translate(transact, l.name, err)"},
+	{"tx.go", "if checkpoint != nil {", "if len(checkpoint) > 0 {"},
+	{"tx.go", "SET LOCAL soloist.transaction", "SET soloist.transaction"},
+	{"tx.go", "ISOLATION LEVEL READ COMMITTED ", ""},
+	{"tx.go", "SET LOCAL statement_timeout = 0", "SET LOCAL statement_timeout = 5000"},
+	{"tx.go", "	case s.room <- struct{}{}:\n		defer func() { <-s.room }()\n", ""},
+	{"tx.go", "	defer conn.Release()", "	context.AfterFunc(ctx, conn.Release)"},
 	{"acquireWrite", "WHEN etag::text <> $5 THEN 'changed'", "WHEN $5 = '' THEN 'changed'"},
 	{"acquireWrite", "live AND (broken OR id <> $3::uuid)", "live AND broken AND id <> $3::uuid"},
 	{"acquireWrite", "id = $3::uuid, length", "id = coalesce(e.id, $3::uuid), length"},
@@ -143,7 +172,7 @@ const (
 
 // planted makes the mistake of this process, if it is to have one.
 func planted(t testing.TB, s *postgres.Store) *postgres.Store {
-	if i, err := strconv.Atoi(os.Getenv(mistakeVariable)); err == nil {
+	if i, err := strconv.Atoi(os.Getenv(mistakeVariable)); err == nil && !mistakes[i].inCode() {
 		m := mistakes[i]
 		if !s.Plant(m.statement, m.text, m.with) {
 			t.Fatal("it cannot be planted")
@@ -167,7 +196,12 @@ func TestMistakes(t *testing.T) {
 		url = server.Start(t)
 	}
 	for i, m := range mistakes {
-		if !open(t, postgres.Config{URL: "host=/nowhere"}).Plant(m.statement, m.text, m.with) {
+		edit := proctest.Edit{File: "host/postgres/" + m.statement, Old: m.text, New: m.with}
+		if m.inCode() {
+			if _, err := proctest.Edited(edit); err != nil {
+				t.Error(err)
+			}
+		} else if !open(t, postgres.Config{URL: "host=/nowhere"}).Plant(m.statement, m.text, m.with) {
 			t.Errorf("%s: no %q, or more than one", m.statement, m.text)
 		}
 		if !*mistakesFlag {
@@ -175,7 +209,11 @@ func TestMistakes(t *testing.T) {
 		}
 		t.Run(m.statement+": "+m.with, func(t *testing.T) {
 			t.Parallel()
-			cmd := exec.Command(os.Args[0], "-test.run=^(TestStoreInVirtualTime|TestNeighbours|TestJudgedAfterTheWait|TestWaitIsBounded)$", "-test.timeout=1m")
+			program := os.Args[0]
+			if m.inCode() {
+				program = proctest.Build(t, "host/postgres", true, edit)
+			}
+			cmd := exec.Command(program, "-test.run=^(TestStoreInVirtualTime|TestNeighbours|TestJudgedAfterTheWait|TestWaitIsBounded|TestTransaction.*|TestCommitWithoutAnswer|TestStoppedBeforeCommit)$", "-test.timeout=1m")
 			name := "mistake" + strconv.Itoa(i)
 			run(t, session(t, url), "CREATE DATABASE "+name)
 			cmd.Env = append(os.Environ(), mistakeVariable+"="+strconv.Itoa(i), urlVariable+"="+strings.Replace(url, "dbname=postgres", "dbname="+name, 1))
@@ -190,4 +228,4 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Wait|Neigh)\S+`)
+var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Wait|Neigh|Transaction|Commit|Stopped)\S+`)

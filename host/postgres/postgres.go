@@ -64,6 +64,11 @@ type Store struct {
 	prefix string
 	sql    statements
 	ready  atomic.Bool // the schema is there, in our version
+
+	begin string        // of a transaction, with %s for its nonce
+	room  chan struct{} // has a place for each transaction that may be open
+
+	news news
 }
 
 var (
@@ -81,8 +86,9 @@ func Open(c Config) (*Store, error) {
 	if (c.URL == "") == (c.Pool == nil) {
 		return nil, errors.New("postgres: want a URL or a pool, and not both")
 	}
+	s.begin = begin
 	if c.Pool == nil {
-		settings, err := c.parse()
+		settings, limited, err := c.parse()
 		if err != nil {
 			return nil, err
 		}
@@ -98,6 +104,9 @@ func Open(c Config) (*Store, error) {
 			return nil, fmt.Errorf("postgres: %w", err)
 		}
 		s.owned = true
+		if limited {
+			s.begin += unlimited
+		}
 	}
 	if s.schema == "" {
 		s.schema = "soloist"
@@ -106,7 +115,9 @@ func Open(c Config) (*Store, error) {
 		s.Close()
 		return nil, err
 	}
-	s.sql = statementsOf(tablesOf(s.schema, s.prefix))
+	s.news = newsOf(s.schema, s.prefix)
+	s.sql = statementsOf(tablesOf(s.schema, s.prefix), s.news.tells())
+	s.room = make(chan struct{}, max(1, s.pool.Config().MaxConns-1))
 	return s, nil
 }
 
@@ -116,11 +127,12 @@ const (
 	statementTime = 5 * time.Second // a sixth of the default lease
 )
 
-// parse returns the settings of the pool. Its errors do not show the URL, which has a password.
-func (c Config) parse() (*pgxpool.Config, error) {
-	p, err := pgxpool.ParseConfig(c.URL)
+// parse returns the settings of the pool, and whether the limit of its statements is ours. Its errors do not show the URL,
+// which has a password.
+func (c Config) parse() (p *pgxpool.Config, limited bool, err error) {
+	p, err = pgxpool.ParseConfig(c.URL)
 	if err != nil {
-		return nil, errors.New("postgres: the URL (not shown) cannot be used" + why(err) +
+		return nil, false, errors.New("postgres: the URL (not shown) cannot be used" + why(err) +
 			": want postgres://USER:PASSWORD@HOST:PORT/DATABASE?sslmode=verify-full, in which a special character of the password is %XX")
 	}
 	if p.ConnConfig.ConnectTimeout == 0 {
@@ -134,6 +146,7 @@ func (c Config) parse() (*pgxpool.Config, error) {
 		"statement_timeout":             strconv.FormatInt(statementTime.Milliseconds(), 10),
 		"default_transaction_isolation": "read committed",
 	}
+	_, given := p.ConnConfig.RuntimeParams["statement_timeout"]
 	for name, value := range preset {
 		if _, given := p.ConnConfig.RuntimeParams[name]; !given {
 			p.ConnConfig.RuntimeParams[name] = value
@@ -154,7 +167,7 @@ func (c Config) parse() (*pgxpool.Config, error) {
 			return nil
 		}
 	}
-	return p, nil
+	return p, !given, nil
 }
 
 // Close closes the connections, unless the pool was given.
@@ -198,6 +211,7 @@ func (s *Store) Create(ctx context.Context, name string, record []byte) (store.E
 	if err != nil {
 		return store.Entry{}, err
 	}
+	s.news.tell(name)
 	return e, nil
 }
 
@@ -242,6 +256,13 @@ func checkRecord(o op, name string, record []byte) error {
 		return tooLong(o, name, "record", len(record), store.MaxRecord)
 	}
 	return nil
+}
+
+func checkSaved(o op, name string, record, checkpoint []byte) error {
+	if n := len(checkpoint); n > store.MaxCheckpoint {
+		return tooLong(o, name, "checkpoint", n, store.MaxCheckpoint)
+	}
+	return checkRecord(o, name, record)
 }
 
 func tooLong(o op, name, what string, n, most int) error {

@@ -36,13 +36,19 @@ func checkNames(schema, prefix string) error {
 	return nil
 }
 
-// migrations make the schema: each its next version. One that has been published is never changed.
+// A migration makes the next version of the schema. One that has been published is never changed.
+type migration struct {
+	sql    string
+	serves int // the oldest version whose programs can use the schema after it, so that a deployment can be rolled back
+}
+
+// migrations make the schema.
 //
 // Indexes have no column that changes, and each page keeps room, so an update finds it on the page of the row and
 // leaves the indexes alone (https://www.postgresql.org/docs/current/storage-hot.html). The short vacuum thresholds are
 // for tables of few rows that change often. A record stays in its row, as it is written each time; the checkpoint does
 // not, so a write leaves it where it is. The collation C orders names by their bytes.
-var migrations = []string{`
+var migrations = []migration{{serves: 1, sql: `
 CREATE TABLE {entry} (
 	name text COLLATE "C" PRIMARY KEY,
 	etag uuid NOT NULL DEFAULT gen_random_uuid(),
@@ -72,12 +78,13 @@ CREATE TABLE {chunk} (
 	bytes bytea NOT NULL,
 	PRIMARY KEY (log, start)
 ) WITH (autovacuum_vacuum_scale_factor = 0.05);
-`}
+`}}
 
 // versionTable is made with the first migration.
 const versionTable = `
 CREATE TABLE IF NOT EXISTS {version} (
 	version integer PRIMARY KEY,
+	serves integer NOT NULL,
 	since timestamptz NOT NULL DEFAULT now()
 );
 `
@@ -88,7 +95,7 @@ func (s *Store) SQL(role string) string {
 	var text strings.Builder
 	text.WriteString("CREATE SCHEMA IF NOT EXISTS {schema};" + versionTable)
 	for i, m := range migrations {
-		fmt.Fprintf(&text, "%sINSERT INTO {version} (version) VALUES (%d);\n", m, i+1)
+		fmt.Fprintf(&text, "%sINSERT INTO {version} (version, serves) VALUES (%d, %d);\n", m.sql, i+1, m.serves)
 	}
 	text.WriteString(`GRANT USAGE ON SCHEMA {schema} TO {role};
 GRANT SELECT, INSERT, UPDATE, DELETE ON {version}, {entry}, {document}, {log}, {chunk} TO {role};
@@ -124,7 +131,7 @@ func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
 		return err
 	}
 	t := tablesOf(s.schema, s.prefix)
-	if v, err := s.version(ctx, c); err != nil || v == len(migrations) {
+	if v, err := s.version(ctx, c); err != nil || v >= len(migrations) {
 		return err
 	}
 	tx, err := c.Begin(ctx)
@@ -169,11 +176,11 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, v int) error {
 			return err
 		}
 	}
-	for i, m := range migrations[v:] {
-		if _, err := tx.Exec(ctx, t.fill(m)); err != nil {
+	for i, m := range migrations[min(v, len(migrations)):] {
+		if _, err := tx.Exec(ctx, t.fill(m.sql)); err != nil {
 			return err
 		}
-		if _, err := tx.Exec(ctx, t.fill("INSERT INTO {version} (version) VALUES ($1)"), v+i+1); err != nil {
+		if _, err := tx.Exec(ctx, t.fill("INSERT INTO {version} (version, serves) VALUES ($1, $2)"), v+i+1, m.serves); err != nil {
 			return err
 		}
 	}
@@ -183,11 +190,12 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, v int) error {
 // version returns the version of the schema; zero: there is none.
 func (s *Store) version(ctx context.Context, c querier) (v int, err error) {
 	t := tablesOf(s.schema, s.prefix)
-	err = c.QueryRow(ctx, "SELECT coalesce(max(version), 0) FROM "+t.version).Scan(&v)
+	var serves int
+	err = c.QueryRow(ctx, "SELECT coalesce(max(version), 0), coalesce(max(serves), 0) FROM "+t.version).Scan(&v, &serves)
 	switch {
 	case isMissing(err):
 		return 0, nil
-	case err == nil && v > len(migrations):
+	case err == nil && serves > len(migrations):
 		return v, &versionError{fmt.Sprintf("the schema %s has version %d, of a newer program, and this program knows versions up to "+
 			"%d: use that program's version of github.com/soloist-go/soloist/host/postgres, or another schema",
 			s.place(), v, len(migrations))}

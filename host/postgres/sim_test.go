@@ -106,6 +106,9 @@ type replica struct {
 	dead chan struct{}
 }
 
+// Watch would wait for the network, which virtual time does not pass.
+func (p *replica) Watch(context.Context, string, func(string)) error { return errors.ErrUnsupported }
+
 // do is the job. What a dead process does is over at once.
 func (p *replica) do(ctx context.Context, run *soloist.Run) error {
 	p.c.mu.Lock()

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -10,6 +11,7 @@ import (
 type statements struct {
 	create, read                                     string
 	acquire, renew, write, save, release, load       string
+	writeIn, saveIn                                  string
 	acquireWrite, writeRelease                       string
 	breaks, breakUnchanged, remove, delete           string
 	readDocument, createDocument, writeDocument      string
@@ -24,9 +26,10 @@ const (
 	held    = "held"
 	changed = "changed"
 	lost    = "lost"
+	ended   = "ended"
 )
 
-var verdicts = map[string]error{done: nil, held: store.ErrHeld, changed: store.ErrChanged, lost: store.ErrLost}
+var verdicts = map[string]error{done: nil, held: store.ErrHeld, changed: store.ErrChanged, lost: store.ErrLost, ended: errEnded}
 
 // change is a statement that changes one entry or says why not. verdict is the WHEN clauses of the reasons; action is
 // the statement without its conditions. Parameters: $1 the name, $2 how long to wait for the row in milliseconds.
@@ -61,6 +64,7 @@ const (
 	whenOver    = `WHEN NOT live THEN 'lost' `
 	whenLive    = `WHEN live THEN 'lost' `
 	whenFree    = `WHEN id IS NULL THEN 'lost' `
+	whenEnded   = `WHEN current_setting('soloist.transaction', true) IS DISTINCT FROM $6 THEN 'ended' `
 	whenChanged = `WHEN etag::text <> %s THEN 'changed' `
 )
 
@@ -73,14 +77,19 @@ const state = `CASE WHEN e.id IS NULL THEN 'available'
 // etagOf compares with the ETag that is a parameter.
 func etagOf(parameter string) string { return fmt.Sprintf(whenChanged, parameter) }
 
-func statementsOf(t tables) statements {
+func statementsOf(t tables, tells string) statements {
 	set := func(verdict, columns string) string {
 		return change(t.entry, verdict, "UPDATE "+t.entry+" AS e SET "+columns+" FROM judged AS j WHERE")
 	}
 	drop := func(verdict string) string {
 		return change(t.entry, verdict, "DELETE FROM "+t.entry+" AS e USING judged AS j WHERE")
 	}
-	with := func(text string) string { return t.fill(text, "{state}", state) }
+	in := func(columns string) string { // a transaction of the caller's: one that stops before COMMIT must not keep the row
+		const bound = `set_config('lock_timeout', $2, true)`
+		return strings.Replace(set(whenEnded+whenLost+whenOver+etagOf("$4"), columns), bound,
+			bound+` || set_config('idle_in_transaction_session_timeout', '5s', true)`, 1)
+	}
+	with := func(text string) string { return t.fill(text, "{state}", state, "{tells}", tells) }
 	const (
 		length  = `$4::bigint * interval '1 microsecond'`
 		taken   = `id = $3::uuid, length = ` + length + `, ends = j.clock + ` + length + `, broken = false`
@@ -99,6 +108,8 @@ FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 		write:   set(whenLost+whenOver+etagOf("$4"), written+"$5"),
 		save:    set(whenLost+whenOver+etagOf("$4"), written+`$5, checkpoint = $6::bytea`),
 		release: set(whenLost, free),
+		writeIn: in(written + "$5"),
+		saveIn:  in(written + `$5, checkpoint = $7::bytea`),
 
 		acquireWrite: set(whenHeld+etagOf("$5"), taken+", "+written+"$6"),
 		writeRelease: set(whenLost+whenOver+etagOf("$4"), written+"$5, "+free),
@@ -107,7 +118,7 @@ FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 	WHEN e.etag::text <> $3 THEN 'changed' ELSE 'done' END,
 	octet_length(e.checkpoint), CASE WHEN octet_length(e.checkpoint) <= $4::bigint THEN e.checkpoint END
 FROM {entry} AS e WHERE e.name = $1`),
-		breaks:         set(whenFree, ending),
+		breaks:         strings.Replace(set(whenFree, ending), "RETURNING e.etag", "RETURNING e.etag, "+tells, 1),
 		breakUnchanged: set(etagOf("$4")+whenFree, ending),
 		remove:         drop(whenLive + etagOf("$3")),
 		delete:         drop(whenLive),
@@ -116,9 +127,9 @@ FROM {entry} AS e WHERE e.name = $1`),
 	CASE WHEN d.etag::text <> $2 AND octet_length(d.body) <= $3::bigint THEN d.body END
 FROM (SELECT) AS always LEFT JOIN {document} AS d ON d.name = $1`),
 		createDocument: with(`INSERT INTO {document} (name, body) VALUES ($1, $2::bytea) ON CONFLICT (name) DO NOTHING
-RETURNING etag::text, clock_timestamp()`),
+RETURNING etag::text || {tells}, clock_timestamp()`),
 		writeDocument: with(`UPDATE {document} SET etag = gen_random_uuid(), body = $2::bytea WHERE name = $1 AND etag::text = $3
-RETURNING etag::text, clock_timestamp()`),
+RETURNING etag::text || {tells}, clock_timestamp()`),
 
 		list: with(`(SELECT e.name, now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
 FROM {entry} AS e WHERE e.name > $1 AND e.name < $2 ORDER BY e.name LIMIT $5::bigint)

@@ -20,7 +20,9 @@ type check struct {
 	ctx     context.Context
 	store   store.Store
 	other   store.Store // another instance over the same place, for tests that need twins
-	virtual bool        // waiting costs nothing
+	effect  func(ctx context.Context, tx any, key string) error
+	effects func(ctx context.Context, key string) (int, error)
+	virtual bool // waiting costs nothing
 	done    chan struct{}
 
 	mu       sync.Mutex

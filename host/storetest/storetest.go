@@ -1,8 +1,8 @@
 // Package storetest checks whether a store keeps the contract of package store.
 //
 // That is the outcome of every call in every state of a lease, ETags, expiry, late
-// and repeated calls, checkpoints, documents, listings, logs, and who wins when
-// many want the same.
+// and repeated calls, checkpoints, transactions, documents, listings, logs, and
+// who wins when many want the same.
 //
 // A store's own test is a few lines:
 //
@@ -51,6 +51,11 @@ type Harness struct {
 	// and take about twice the store's shortest lease, and ten seconds at least.
 	Virtual bool
 
+	// Put has a transaction of the store, if its leases are a [store.Transactor], keep an effect under a key, and Kept
+	// returns how many are kept under it. Nil: transactions are not tested.
+	Put  func(ctx context.Context, tx any, key string) error
+	Kept func(ctx context.Context, key string) (int, error)
+
 	// Differences are the tests that this store is known to fail, with the
 	// reason. They are run anyway, and have to fail: a difference that is
 	// gone, or that names no test, is an error, so that the list stays true.
@@ -68,7 +73,7 @@ func Test(t *testing.T, h Harness) {
 	t.Helper()
 	covered, missing := plan(h.powers(t))
 	if len(missing) > 0 {
-		t.Logf("not covered, because the store has no Break, no BreakUnchanged, no Delete, no Remove, no Save and Load, no AcquireWrite, no documents, no List, no logs or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
+		t.Logf("not covered, because the store has no Break, no BreakUnchanged, no Delete, no Remove, no Save and Load, no AcquireWrite, no transactions, no documents, no List, no logs or no two lengths of leases, or the harness no Two: %s", strings.Join(missing, ", "))
 	}
 	for name := range h.Differences {
 		if !slices.ContainsFunc(covered, func(p property) bool { return p.name == name }) {
@@ -117,6 +122,7 @@ func (h Harness) powers(t *testing.T) (has need) {
 		remover:     is[store.Remover](backend),
 		deleter:     is[Deleter](backend),
 		keeper:      is[store.Checkpointer](backend.Lease(newName(), newID())),
+		transactor:  is[store.Transactor](backend.Lease(newName(), newID())) && h.Put != nil && h.Kept != nil,
 		combiner:    is[store.Combiner](backend.Lease(newName(), newID())),
 	} {
 		if ok {
@@ -132,7 +138,7 @@ func (h Harness) powers(t *testing.T) (has need) {
 func (p property) start(t *testing.T, h Harness) *check {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	t.Cleanup(cancel)
-	c := &check{ctx: ctx, virtual: h.Virtual, done: make(chan struct{})}
+	c := &check{ctx: ctx, effect: h.Put, effects: h.Kept, virtual: h.Virtual, done: make(chan struct{})}
 	if p.needs&twins != 0 {
 		c.store, c.other = h.Two(t)
 	} else {
@@ -147,7 +153,7 @@ func (p property) start(t *testing.T, h Harness) *check {
 
 func suite() []property {
 	over := []store.LeaseState{store.Available, store.Expired, store.Broken}
-	return slices.Concat(outcomes(), contents(), calls(), lives, removals, unchanged, expiries, lates, races, records, keeps, combined,
+	return slices.Concat(outcomes(), contents(), calls(), lives, removals, unchanged, expiries, lates, races, records, keeps, combined, transactions,
 		documents, lists, logs, pairs, each("Create/", nothing, again), each("Keep/", keeper, outlives), each("Remove/", remover, removed), each("List/", lister, listed),
 		each("ETag/acquire-", nothing, conditions, over...), each("Late/", nothing, overtaken, over...),
 		each("BreakUnchanged/changed-", conditional, spared, store.Leased, store.Breaking, store.Expired, store.Broken))
@@ -170,6 +176,7 @@ const (
 	deleter
 	remover
 	keeper
+	transactor // and of the harness
 	combiner
 	documenter
 	lister

@@ -30,6 +30,7 @@ type Watch struct {
 	Changed func() // called after each read that has shown something new
 
 	turn chan struct{} // has room for one reader; a channel, since who waits for it may give up
+	hint chan struct{} // has room for one hint
 
 	mu    sync.Mutex
 	doc   record.Control
@@ -56,7 +57,7 @@ type call struct {
 
 // NewWatch returns a watch that reads nothing before it is asked to.
 func NewWatch(c *Client, changed func()) *Watch {
-	return &Watch{Client: c, Changed: changed, turn: make(chan struct{}, 1)}
+	return &Watch{Client: c, Changed: changed, turn: make(chan struct{}, 1), hint: make(chan struct{}, 1)}
 }
 
 // Job returns what is in force for a job, as far as it is known.
@@ -234,6 +235,17 @@ func (w *Watch) Use() (done func()) {
 	return sync.OnceFunc(w.leave)
 }
 
+// Hint has the document read soon, since it may have changed. Any goroutine may call it, also on nil.
+func (w *Watch) Hint() {
+	if w == nil {
+		return
+	}
+	select {
+	case w.hint <- struct{}{}:
+	default:
+	}
+}
+
 // leave ends the goroutine that reads, with the last of its users.
 func (w *Watch) leave() {
 	w.mu.Lock()
@@ -254,14 +266,37 @@ func (w *Watch) loop(ctx context.Context) {
 		if lease.Sleep(ctx, wait); ctx.Err() != nil {
 			return
 		}
-		for left := Every; left > 0 && ctx.Err() == nil; {
+		hinted := false
+		for left := Every; left > 0 && !hinted && ctx.Err() == nil; {
 			w.mu.Lock()
 			left = w.left()
 			w.mu.Unlock()
-			lease.Sleep(ctx, left)
+			hinted = w.nap(ctx, left)
 		}
-		w.readUnless(ctx, func() bool { return w.left() > 0 })
+		w.readUnless(ctx, func() bool { return !hinted && w.left() > 0 })
+		if hinted {
+			lease.Sleep(ctx, hintPace)
+		}
 	}
+}
+
+// hintPace is the least time between two reads that hints have caused.
+const hintPace = 250 * time.Millisecond
+
+// nap returns after d, or when ctx ends, or when a hint comes: then it returns true.
+func (w *Watch) nap(ctx context.Context, d time.Duration) (hinted bool) {
+	if d <= 0 {
+		return false
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-w.hint:
+		return true
+	case <-ctx.Done():
+	}
+	return false
 }
 
 // rest returns how long the loop waits after a read that has failed. After one that has

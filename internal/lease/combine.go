@@ -94,7 +94,7 @@ func (s *Session) acquireWrite(ctx context.Context, draft Draft) error {
 // Renewals wait meanwhile: one after the release would look like a loss. They go on if the call was not applied.
 func (w *writes) writeRelease(ctx context.Context, p *page) bool {
 	combiner, combines := w.lease.(store.Combiner)
-	if !combines || w.unclear || p.runs { // see MustExpire
+	if !combines || w.unclear || w.open.last || p.runs { // a transaction may be committed yet; see MustExpire
 		return false
 	}
 	select {

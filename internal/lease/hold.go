@@ -39,7 +39,7 @@ func (s *Session) keep(ctx context.Context) {
 		})
 	}
 	renewals, giveUp := context.WithCancel(s.trusted)
-	s.giveUp = giveUp
+	s.giveUp, s.renewals = giveUp, renewals
 	// The deadline is a chore of its own: a renewal may hang beyond it.
 	deadline := newChore(min(s.Left(), s.client.briefly(lookAgain)), s.watchDeadline)
 	s.trust.mu.Lock()

@@ -29,7 +29,7 @@ type ledger struct {
 	unclear bool        // the entry may have another ETag: a write has failed since, perhaps after it was applied
 	gaveUp  bool        // WriteOutcome has ended the renewals
 	revived bool        // and has revived the lease once since then
-	closed  bool        // the outcome is written or being written: nothing may follow it
+	closed  error       // the outcome is written or being written, so nothing may follow it; nil: it is not
 	doubt   bool        // a write on last was sent and not refused: the store may still apply it
 	ours    []signature // of our writes that the entry may hold now, oldest first
 	open    undecided   // what a transaction may have written; zero: nothing
@@ -105,6 +105,9 @@ func (l *ledger) moved(answer store.Revision, nonce string) signature {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last, l.unclear, l.doubt = answer, false, false
+	if nonce != l.open.nonce {
+		l.open = undecided{}
+	}
 	l.ours = slices.DeleteFunc(l.ours, func(m signature) bool { return m.nonce != nonce })
 	l.runs = l.ours[0].runs
 	return l.ours[0]
@@ -126,8 +129,8 @@ func (l *ledger) take(ctx context.Context) error {
 		return context.Cause(ctx)
 	}
 	err := context.Cause(ctx) // ctx may have ended while other writes had their turn
-	if l.closed {
-		err = ErrClosed
+	if l.closed != nil {
+		err = l.closed
 	}
 	if err != nil {
 		l.end()
@@ -142,7 +145,7 @@ func (l *ledger) end() { <-l.turn }
 // left behind writes nothing more: its own context has ended.
 func (l *ledger) Reopen() {
 	l.turn <- struct{}{}
-	l.closed = false
+	l.closed = nil
 	l.end()
 }
 

@@ -24,6 +24,7 @@ type grant struct {
 	claimed  atomic.Pointer[time.Time] // as the record says: renewals come at thirds of the lease after it
 	renewing chan struct{}             // has room for one renewal in flight
 	giveUp   context.CancelFunc        // ends the renewals alone: the lease expires, and the trust before it
+	renewals context.Context           // ends with them
 	released bool                      // together with the outcome; only the goroutine that writes that may use it
 	news     news
 }

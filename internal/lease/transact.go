@@ -7,12 +7,16 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/soloist-go/soloist/event"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/store"
 )
 
-// ErrCommitted: a transaction whose answer was lost has been committed after all, and has written the outcome of the run.
-var ErrCommitted = errors.New("a transaction of the run has written its outcome")
+// ErrCommitted: a transaction of the run has written its outcome.
+var ErrCommitted = fmt.Errorf("%w: a transaction has written its outcome", ErrClosed)
+
+// errFound is an ErrCommitted that no caller of WriteIn has been told: the answer was lost.
+var errFound = fmt.Errorf("%w, as was found out later", ErrCommitted)
 
 // errNotCalled is a defect of the store.
 var errNotCalled = errors.New("the store has committed a transaction without the record of the run")
@@ -39,7 +43,7 @@ func (w *writes) Transacts() bool {
 // ErrNotConfirmed says that it could not; WriteOutcome then decides.
 func (w *writes) WriteIn(ctx context.Context, draft Draft, checkpoint []byte, last bool, f func(tx any) error) error {
 	if err := w.learn(ctx); err != nil {
-		if errors.Is(err, ErrCommitted) { // what an earlier call could not find out
+		if last && errors.Is(err, errFound) { // what an earlier call could not find out
 			return nil
 		}
 		return err
@@ -63,6 +67,9 @@ func (w *writes) WriteIn(ctx context.Context, draft Draft, checkpoint []byte, la
 		next := was.Clone()
 		draft(&next)
 		made, err := w.page(next, checkpoint)
+		if err == nil && last && was.Run.Status != event.Running { // it has stalled, and others act on that
+			err = ErrClosed
+		}
 		if err == nil && w.unclear { // reading it back may need a connection that this transaction has
 			err = fmt.Errorf("%w: the answer to the write before was lost", ErrNotWritten)
 		}
@@ -84,49 +91,60 @@ func (w *writes) WriteIn(ctx context.Context, draft Draft, checkpoint []byte, la
 	case err == nil:
 		w.client.Clock.Observe(sent, answer.Date)
 		w.trust.applied(w.moved(answer, p.nonce))
-		w.closed = last
+		if last {
+			w.closed = ErrCommitted
+		}
 		return nil
 	}
 	w.open = undecided{p.nonce, w.rec, last}
 	w.draft(was)
 	w.unclear, w.doubt = true, true
-	return w.decide(ctx, err)
+	switch known := w.decide(ctx); {
+	case errors.Is(known, ErrCommitted):
+		return nil
+	case known == nil:
+		return fmt.Errorf("the transaction was not committed: %w", err)
+	default:
+		return errors.Join(err, known)
+	}
 }
 
-// learn finds out what became of a write whose answer was lost, so that a transaction need not.
+// learn finds out what became of a write whose answer was lost, so that a transaction need not. Of two transactions with
+// the outcome only one may be undecided.
 func (w *writes) learn(ctx context.Context) error {
 	if err := w.take(ctx); err != nil {
 		return err
 	}
 	defer w.end()
+	if w.open.last {
+		return w.decide(ctx)
+	}
 	_, err := w.catchUp(ctx, "")
 	return err
 }
 
-// decide writes the record as it was before a transaction that has failed with err. The caller has the turn.
-func (w *writes) decide(ctx context.Context, err error) error {
+// decide writes the record as it was before a transaction that is undecided. ErrCommitted: it was committed before. The
+// caller has the turn.
+func (w *writes) decide(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Length) // what the caller of a run gives up is decided all the same
 	defer cancel()
-	p, perr := w.page(w.rec.Clone(), nil)
-	if perr != nil {
-		return errors.Join(err, perr)
+	p, err := w.page(w.rec.Clone(), nil)
+	if err != nil {
+		return err
 	}
-	known := w.untilKnown(ctx, p, func(error) {})
-	switch {
-	case errors.Is(known, ErrCommitted):
-		return nil
-	case known == nil:
-		w.open = undecided{}
-		return fmt.Errorf("the transaction was not committed: %w", err)
-	case !w.open.last: // a checkpoint: the write that comes next goes on from what it finds
+	err = w.untilKnown(ctx, p, func(error) {})
+	if !w.open.last { // a checkpoint: the write that comes next goes on from what it finds
 		w.open = undecided{}
 	}
-	return errors.Join(err, known)
+	return err
 }
 
 // committed notes that the entry was left by a transaction that was undecided.
 func (w *writes) committed() error {
 	w.draft(w.open.rec)
-	w.closed, w.open = w.open.last, undecided{}
-	return ErrCommitted
+	if w.open.last {
+		w.closed = errFound
+	}
+	w.open = undecided{}
+	return errFound
 }

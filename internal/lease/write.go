@@ -64,7 +64,7 @@ func (w *writes) WriteOrForget(ctx context.Context, draft Draft) error {
 	}
 	return w.write(ctx, noted, nil, func(ctx context.Context, p *page) error {
 		err := w.bestEffort(ctx, p)
-		if errors.Is(err, ErrNotWritten) {
+		if errors.Is(err, ErrNotWritten) && w.closed == nil {
 			w.draft(was)
 		}
 		return err
@@ -99,7 +99,7 @@ const OutcomePatience = 4
 // Leaves reports whether the lease is released after that record in any case: then the same call may release it.
 func (w *writes) WriteOutcome(ctx context.Context, draft Draft, leaves func(*record.Record) bool) error {
 	return w.write(ctx, draft, nil, func(ctx context.Context, p *page) error {
-		w.closed = true
+		w.closed = ErrClosed
 		if leaves(&w.rec) && w.writeRelease(ctx, p) {
 			return nil
 		}

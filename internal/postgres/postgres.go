@@ -3,11 +3,16 @@ package postgres
 
 import (
 	"bufio"
+	"cmp"
+	"errors"
+	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -18,117 +23,310 @@ import (
 // CI=true) it is installed if need be, else the test is skipped without it.
 func Start(t testing.TB) string {
 	t.Helper()
-	bin := findOrInstall(t)
+	return New(t, "listen_addresses=").Local()
+}
+
+// New is Start for a test that does more with its server. Settings are
+// name=value; without listen_addresses it listens on a port of 127.0.0.1, too.
+func New(t testing.TB, settings ...string) *Server {
+	t.Helper()
+	return started(t, func() (*Server, error) { return Launch(settings...) })
+}
+
+// started has a server end with its test.
+func started(t testing.TB, launch func() (*Server, error)) *Server {
+	t.Helper()
+	s, err := launch()
+	if errors.Is(err, ErrNone) && os.Getenv("CI") != "true" {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s
+}
+
+// A Server is a PostgreSQL in a directory of its own, which only one goroutine uses. All local users may do all.
+type Server struct {
+	Dir  string // has the socket and, in data, the database
+	Port int
+
+	bin      string
+	as       []string
+	settings []string
+
+	cmd   *exec.Cmd // nil: it was killed
+	stdin interface{ Close() error }
+	done  chan struct{}
+	log   *strings.Builder // to be read after done
+}
+
+// Launch returns once a new server accepts connections.
+func Launch(settings ...string) (*Server, error) {
+	s, err := prepare(settings)
+	if err != nil {
+		return nil, err
+	}
+	if err = s.run("initdb", "-D", s.data(), "-U", "soloist", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"); err == nil {
+		err = s.Start()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.Dir))
+	}
+	return s, nil
+}
+
+// Standby returns a server that follows s until the test has ended. application_name at s is standby.
+func (s *Server) Standby(t testing.TB) *Server {
+	t.Helper()
+	return started(t, func() (*Server, error) {
+		next, err := prepare(s.settings)
+		if err != nil {
+			return nil, err
+		}
+		if err = next.run("pg_basebackup", "-D", next.data(), "-d", s.Local()+" application_name=standby", "-R", "--checkpoint=fast", "--no-sync"); err == nil {
+			err = next.Start()
+		}
+		if err != nil {
+			return nil, errors.Join(err, os.RemoveAll(next.Dir))
+		}
+		return next, nil
+	})
+}
+
+// Promote makes a primary of a standby.
+func (s *Server) Promote() error { return s.run("pg_ctl", "promote", "-D", s.data(), "-w") }
+
+// prepare makes the directory of a server.
+func prepare(settings []string) (*Server, error) {
+	bin, err := findOrInstall()
+	if err != nil {
+		return nil, err
+	}
 	// Not t.TempDir: another user has to get there, and the path of a socket
 	// has at most 107 characters.
 	dir, err := os.MkdirTemp("/tmp", "postgres")
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
-	as := asUser(t, dir)
+	port, err := free()
+	if err != nil {
+		return nil, err
+	}
+	as, err := asUser(dir)
+	return &Server{Dir: dir, Port: port, bin: bin, as: as, settings: settings}, err
+}
 
-	data := filepath.Join(dir, "data")
-	cmd := exec.Command(as[0], append(as[1:], filepath.Join(bin, "initdb"),
-		"-D", data, "-U", "soloist", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")...)
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("initdb: %v: %s", err, out)
+// free is a port that nobody listens on.
+func free() (int, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
 	}
-	serve(t, dir, slices.Concat(as, []string{filepath.Join(bin, "postgres"),
-		"-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off"}))
-	return "host=" + dir + " user=soloist dbname=postgres sslmode=disable"
+	return ln.Addr().(*net.TCPAddr).Port, ln.Close()
+}
+
+func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
+
+// Local is how to connect to the server by its socket.
+func (s *Server) Local() string {
+	return fmt.Sprintf("host=%s port=%d user=soloist dbname=postgres sslmode=disable", s.Dir, s.Port)
+}
+
+// Address is where the server listens.
+func (s *Server) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.Port)) }
+
+// URL is how to connect to an address at which the server is reached; empty: its own.
+func (s *Server) URL(address string) string {
+	return "postgres://soloist@" + cmp.Or(address, s.Address()) + "/postgres?sslmode=disable"
+}
+
+// run runs a program of PostgreSQL.
+func (s *Server) run(program string, args ...string) error {
+	out, err := s.command(program, args...).CombinedOutput()
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", program, err, out)
+	}
+	return nil
+}
+
+func (s *Server) command(program string, args ...string) *exec.Cmd {
+	all := slices.Concat(s.as, []string{filepath.Join(s.bin, program)}, args)
+	cmd := exec.Command(all[0], all[1:]...)
+	cmd.Dir, cmd.Env = s.Dir, append(os.Environ(), "LC_ALL=C")
+	return cmd
+}
+
+// Query returns what the server answers to a statement, a line for each row.
+func (s *Server) Query(statement string) (string, error) {
+	out, err := exec.Command(filepath.Join(s.bin, "psql"), s.Local(), "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statement).Output()
+	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
+		err = fmt.Errorf("psql: %w: %s", err, failed.Stderr)
+	}
+	return string(out), err
 }
 
 // watched runs a command that is told to stop when standard input ends, so
 // that it cannot outlive the test however that ends.
 const watched = `exec 3<&0; (cat <&3; kill -INT $$) >/dev/null 2>&1 & exec "$@" 3<&- </dev/null`
 
-// serve returns when the server accepts connections.
-func serve(t testing.TB, dir string, command []string) {
-	t.Helper()
-	cmd := exec.Command("sh", append([]string{"-c", watched, "sh"}, command...)...)
-	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
+// Start returns when the server accepts connections, or reads if it is a
+// standby. It is also called after Kill, with settings to add to those of before.
+func (s *Server) Start(settings ...string) (err error) {
+	s.settings = slices.Concat(s.settings, settings)
+	// The processes of a server that was killed may still be about to end.
+	for range 100 {
+		if err = s.start(); err == nil || !strings.Contains(err.Error(), "shared memory") {
+			return err
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
+}
+
+func (s *Server) start() error {
+	args := []string{"-D", s.data(), "-k", s.Dir, "-p", strconv.Itoa(s.Port), "-c", "listen_addresses=127.0.0.1", "-c", "fsync=off"}
+	for _, setting := range s.settings {
+		args = append(args, "-c", setting)
+	}
+	cmd := s.command("postgres", args...)
+	cmd.Args = slices.Concat([]string{"sh", "-c", watched, "sh"}, cmd.Args)
+	var err error
+	if cmd.Path, err = exec.LookPath("sh"); err != nil {
+		return err
+	}
 	stdin, err := cmd.StdinPipe()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	stderr, err := cmd.StderrPipe()
 	if err != nil {
-		t.Fatal(err)
+		return err
 	}
 	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
+		return err
 	}
-	ready, done := make(chan struct{}), make(chan struct{})
-	var log strings.Builder // to be read after done
+	ready, done, log := make(chan struct{}), make(chan struct{}), new(strings.Builder)
 	go func() {
 		defer close(done)
 		found := false
 		for lines := bufio.NewScanner(stderr); lines.Scan(); {
 			log.WriteString(lines.Text() + "\n")
-			if !found && strings.Contains(lines.Text(), "database system is ready to accept connections") {
+			if !found && strings.Contains(lines.Text(), "database system is ready to accept") {
 				found = true
 				close(ready)
 			}
 		}
 	}()
-	t.Cleanup(func() {
-		stdin.Close()
-		<-done
-		if err := cmd.Wait(); err != nil {
-			t.Errorf("postgres: %v: %s", err, log.String())
-		}
-	})
+	s.cmd, s.stdin, s.done, s.log = cmd, stdin, done, log
 	select {
 	case <-ready:
+		return nil
 	case <-done:
-		t.Fatal("postgres ended at once: ", log.String())
+		err := s.Close()
+		return fmt.Errorf("postgres ended at once: %w: %s", err, log.String())
 	case <-time.After(time.Minute):
-		t.Fatal("postgres does not start")
+		s.Kill()
+		return errors.New("postgres does not start: " + log.String())
 	}
 }
 
-// asUser is what to put before a command so that it runs without privileges,
-// as PostgreSQL wants to; dir then belongs to that user.
-func asUser(t testing.TB, dir string) []string {
+// Close ends the server and removes its directory, unless a start has failed.
+func (s *Server) Close() error {
+	var err error
+	if s.cmd != nil {
+		s.stdin.Close()
+		<-s.done
+		if err = s.cmd.Wait(); err != nil {
+			err = fmt.Errorf("postgres: %w: %s", err, s.log.String())
+		}
+		s.cmd = nil
+	}
+	return errors.Join(err, os.RemoveAll(s.Dir))
+}
+
+// Kill ends all processes of the server by kill -9.
+func (s *Server) Kill() {
+	if s.cmd == nil {
+		return
+	}
+	s.Signal("KILL")
+	s.stdin.Close()
+	<-s.done
+	_ = s.cmd.Wait() // it was killed
+	s.cmd = nil
+}
+
+// Signal sends a signal, such as STOP, to all processes of the server.
+func (s *Server) Signal(name string) {
+	pids := []string{strconv.Itoa(s.cmd.Process.Pid)}
+	_ = exec.Command("kill", "-STOP", pids[0]).Run() // it starts no more of them meanwhile
+	all, _ := filepath.Glob("/proc/[0-9]*/stat")
+	for _, file := range all {
+		b, _ := os.ReadFile(file) // a process may have ended
+		_, rest, _ := strings.Cut(string(b), ") ")
+		if fields := strings.Fields(rest); len(fields) > 1 && fields[1] == pids[0] {
+			pids = append(pids, filepath.Base(filepath.Dir(file)))
+		}
+	}
+	_ = exec.Command("kill", append([]string{"-" + name}, pids...)...).Run()
+}
+
+// Put makes a file that only the server reads, and returns its path.
+func (s *Server) Put(t testing.TB, name string, content []byte) string {
 	t.Helper()
+	path := filepath.Join(s.Dir, name)
+	if err := os.WriteFile(path, content, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := asUser(path); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// asUser is what to put before a command so that it runs without privileges,
+// as PostgreSQL wants to; path then belongs to that user.
+func asUser(path string) ([]string, error) {
 	if os.Getuid() != 0 {
-		return []string{"env"}
+		return []string{"env"}, nil
 	}
 	name := "postgres"
 	if _, err := user.Lookup(name); err != nil {
 		name = "nobody"
 	}
-	if out, err := exec.Command("chown", name, dir).CombinedOutput(); err != nil {
-		t.Fatalf("chown: %v: %s", err, out)
+	if out, err := exec.Command("chown", name, path).CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("chown: %w: %s", err, out)
 	}
-	return []string{"setpriv", "--reuid", name, "--clear-groups"}
+	return []string{"setpriv", "--reuid", name, "--clear-groups"}, nil
 }
 
-const none = "no initdb on the PATH or in /usr/lib/postgresql: apt-get install postgresql"
+// ErrNone is why there is no server.
+var ErrNone = errors.New("no initdb on the PATH or in /usr/lib/postgresql: apt-get install postgresql")
 
 // findOrInstall returns the directory of initdb: Debian's is not on the PATH.
-func findOrInstall(t testing.TB) string {
-	t.Helper()
+func findOrInstall() (string, error) {
 	if bin := find(); bin != "" {
-		return bin
+		return bin, nil
 	}
 	if os.Getenv("CI") != "true" {
-		t.Skip(none)
+		return "", ErrNone
 	}
 	install := "apt-get update -q && apt-get install -qy --no-install-recommends postgresql"
 	cmd := exec.Command("sh", "-c", install)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%s: %v: %s", install, err, out)
+		return "", fmt.Errorf("%s: %w: %s", install, err, out)
 	}
-	bin := find()
-	if bin == "" {
-		t.Fatal(none)
+	if bin := find(); bin != "" {
+		return bin, nil
 	}
-	return bin
+	return "", ErrNone
 }
 
 func find() string {

@@ -42,7 +42,12 @@ func Follow(runners []*Runner) {
 				for _, name := range r.After() {
 					jobs = append(jobs, predecessor{&byName[name].base, byName[name].made})
 				}
-				shared[key] = newPreceding(jobs, &r.replica.reads)
+				b := newPreceding(jobs, &r.replica.reads)
+				for _, name := range r.After() {
+					of := byName[name]
+					of.alarm.follow = append(of.alarm.follow, b.hint)
+				}
+				shared[key] = b
 			}
 			shared[key].wake = append(shared[key].wake, r.alarm.Hurry)
 			r.view.before = &following{jobs: shared[key]}
@@ -222,6 +227,22 @@ func (b *preceding) wait() time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return time.Until(b.lookAt)
+}
+
+// hint has the predecessors read soon if a tick waits for them: one may have changed.
+func (b *preceding) hint() {
+	b.mu.Lock()
+	at := instant.Later(time.Now(), b.readAt.Add(hintPace))
+	waits := b.facts.by.Before(b.tick) && at.Before(b.lookAt)
+	if waits {
+		b.lookAt = at
+	}
+	b.mu.Unlock()
+	if waits {
+		for _, wake := range b.wake {
+			wake()
+		}
+	}
 }
 
 // due reports whether the predecessors are to be read now for a tick; see look.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/soloist-go/soloist/event"
@@ -13,6 +14,8 @@ import (
 	"github.com/soloist-go/soloist/internal/lease"
 	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
+	"github.com/soloist-go/soloist/internal/record"
+	"github.com/soloist-go/soloist/store"
 )
 
 // Each calls f for every runner, at the same time, and returns when all calls have
@@ -67,16 +70,79 @@ func join(ctx context.Context, r *Runner, agenda *ontime.Agenda) {
 		for ctx.Err() == nil {
 			step := driver{r, &call{}, ctx}
 			// Timers stand still while a machine is suspended, so no sleep is long.
-			if d := min(step.step(), maxSleep); d > 0 && agenda.Set(&r.alarm, d) {
+			if d := min(step.step(), maxSleep); d > 0 && agenda.Set(&r.alarm.Alarm, d) {
 				return
 			}
 		}
 		r.source.setLooping(false)
 		<-r.turn.drive
 	}
-	if !agenda.Set(&r.alarm, 0) {
+	if !agenda.Set(&r.alarm.Alarm, 0) {
 		<-r.turn.drive
 	}
+}
+
+// Watch has what waits for a change look for it at once when the store reports one, until ctx ends.
+func Watch(ctx context.Context, r *Replica, runners []*Runner) {
+	w, ok := r.Store.(store.Watcher)
+	if !ok {
+		return
+	}
+	byName := map[string]*Runner{}
+	for _, one := range runners {
+		byName[one.client.Name] = one
+	}
+	// After an error reads come as without a Watcher, and doctor says why.
+	_ = w.Watch(ctx, r.App, func(name string) {
+		if name == "" || name == record.ControlName(r.App) {
+			r.Orders.Hint()
+		}
+		if one := byName[name]; one != nil {
+			one.alarm.hint()
+		} else if name == "" {
+			for _, one := range runners {
+				one.alarm.hint()
+			}
+		}
+	})
+}
+
+const (
+	// hintPace is the least time between two reads of an entry that hints have caused.
+	hintPace = 250 * time.Millisecond
+
+	// hintJitter keeps replicas that get the same hint from racing for the lease.
+	hintJitter = 50 * time.Millisecond
+)
+
+// An alarm has Loop step through a job when it rings.
+type alarm struct {
+	ontime.Alarm
+	hinted atomic.Bool // since the last step
+	last   time.Time   // when a read was due that a hint has caused
+	follow []func()    // has those that follow the job look
+}
+
+// hint has Loop read the entry soon if it is to be read again, and that of those which follow the job. An entry that is not to
+// be read again is not waited for. Any goroutine may call it.
+func (a *alarm) hint() {
+	a.hinted.Store(true)
+	a.Hurry()
+	for _, look := range a.follow {
+		look()
+	}
+}
+
+// sooner returns when the entry is to be read that is to be read at an instant: earlier, if there was a hint.
+func (a *alarm) sooner(readAt time.Time, jitter *lease.Jitter) time.Time {
+	if a.hinted.Swap(false) {
+		at := instant.Later(time.Now(), a.last.Add(hintPace)).Add(jitter.UpTo(hintJitter))
+		if at.Before(readAt) {
+			a.last = at
+			return at
+		}
+	}
+	return readAt
 }
 
 // A turn says who drives a runner: Loop, or one call of RunDue.

@@ -106,10 +106,7 @@ func (h *hold) finish(a *supervise.Attempt, told *notices, start time.Duration, 
 	if status != event.Stalled && !h.bounded { // the lease is about to expire, or the call to end
 		h.replica.jobs.starts.wait(a.Under.Stop, h.held)
 	}
-	err := told.committed
-	if err == nil {
-		err = h.confirm(ending, h.leavesAfter)
-	}
+	err := h.confirm(ending, h.leavesAfter)
 	if errors.Is(err, lease.ErrCommitted) {
 		status, reason, late, err = event.Succeeded, "", told.late, nil
 	}
@@ -167,13 +164,9 @@ func (h *hold) finishIn(ctx context.Context, told *notices, f func(tx any) error
 	if h.take.terms != nil || h.Singleton() {
 		return errNoTick
 	}
-	err := h.session.WriteIn(ctx, func(last *record.Record) {
+	return h.session.WriteIn(ctx, func(last *record.Record) {
 		h.ending(h.clock.Elapsed(), event.Succeeded, "", &told.late)(last)
 	}, nil, true, f)
-	if err == nil {
-		told.committed = lease.ErrCommitted
-	}
-	return err
 }
 
 // errNoTick is what a singleton and a lock get from a transaction with an outcome.
@@ -362,9 +355,8 @@ type notices struct {
 	ended   func(event.Outcome) // reports the outcome of the run
 	stall   stall
 
-	commit    func(context.Context, func(tx any) error) error // nil: the run is one of several
-	committed error                                           // ErrCommitted once commit has written the outcome
-	late      plan.Lateness                                   // that outcome reports it
+	commit func(context.Context, func(tx any) error) error // nil: the run is one of several
+	late   plan.Lateness                                   // the outcome that commit writes reports it
 }
 
 // A stall is what the record says of a run that has stalled, from before its end.

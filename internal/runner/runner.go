@@ -22,7 +22,6 @@ import (
 
 	"github.com/soloist-go/soloist/internal/instant"
 	"github.com/soloist-go/soloist/internal/lease"
-	"github.com/soloist-go/soloist/internal/ontime"
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
@@ -81,7 +80,7 @@ type base struct {
 type Runner struct {
 	condition
 	turn  turn
-	alarm ontime.Alarm // has Loop make the next step
+	alarm alarm // has Loop make the next step
 
 	losses        *lease.Backoff // between acquisitions that another replica won
 	contradiction contradiction  // between reads and acquisitions

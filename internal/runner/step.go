@@ -105,6 +105,7 @@ func (d *driver) step() time.Duration {
 		return restDegraded
 	}
 	fresh := d.view.entry == nil
+	d.view.readAt = d.alarm.sooner(d.view.readAt, d.client.Jitter)
 	if wait := time.Until(d.view.readAt); fresh && wait > 0 && !(d.job.Seat != nil && d.job.Seat.Hurried()) {
 		return wait
 	}

@@ -250,8 +250,11 @@ func (h *Handle) FinishIn(ctx context.Context, f func(tx any) error) error {
 		return err
 	}
 	defer cancel()
-	if !h.under.Lease.Transacts() {
+	switch {
+	case !h.under.Lease.Transacts():
 		return errNoTransactions
+	case h.under.told.finished.Load():
+		return errOver
 	}
 	err = h.within(f, func(f func(tx any) error) error { return h.under.Record.FinishIn(ctx, f) })
 	if err == nil {

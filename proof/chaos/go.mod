@@ -6,7 +6,8 @@ require (
 	github.com/Shopify/toxiproxy/v2 v2.12.0
 	github.com/anishathalye/porcupine v1.3.1
 	github.com/rs/zerolog v1.33.0
-	github.com/soloist-go/soloist v0.0.0
+	github.com/soloist-go/soloist v0.1.0
+	github.com/soloist-go/soloist/host/postgres v0.1.0
 )
 
 require (
@@ -24,6 +25,10 @@ require (
 	github.com/golang-jwt/jwt/v5 v5.3.1 // indirect
 	github.com/google/uuid v1.6.0 // indirect
 	github.com/gorilla/mux v1.8.1 // indirect
+	github.com/jackc/pgpassfile v1.0.0 // indirect
+	github.com/jackc/pgservicefile v0.0.0-20240606120523-5a60cdf6a761 // indirect
+	github.com/jackc/pgx/v5 v5.13.0 // indirect
+	github.com/jackc/puddle/v2 v2.2.3 // indirect
 	github.com/kelseyhightower/envconfig v1.4.0 // indirect
 	github.com/kylelemons/godebug v1.1.0 // indirect
 	github.com/mattn/go-colorable v0.1.13 // indirect
@@ -48,4 +53,7 @@ require (
 	gopkg.in/tomb.v1 v1.0.0-20141024135613-dd632973f1e7 // indirect
 )
 
-replace github.com/soloist-go/soloist => ../../
+replace (
+	github.com/soloist-go/soloist => ../../
+	github.com/soloist-go/soloist/host/postgres => ../../host/postgres
+)

@@ -2,6 +2,7 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -38,14 +39,19 @@ func newCountedStore(s store.Store, to *Telemetry) *countedStore {
 	return c
 }
 
-// What a store may be: it documents and lists, its leases can be broken, and that under a condition.
+// What a store may be: it documents and lists, its leases can be broken, and that under a condition. Each is a Watcher, which
+// may say that it cannot watch.
 type (
-	documents interface {
+	watches interface {
 		store.Store
+		store.Watcher
+	}
+	documents interface {
+		watches
 		store.Documenter
 	}
 	lists interface {
-		store.Store
+		watches
 		store.Lister
 	}
 	documentsLists interface {
@@ -53,7 +59,7 @@ type (
 		store.Lister
 	}
 	breaks interface {
-		store.Store
+		watches
 		store.LeaseBreaker
 	}
 	breaksDocuments interface {
@@ -88,7 +94,7 @@ type (
 
 // shown returns the store without the methods that the store below has not.
 func (c *countedStore) shown() store.Store {
-	ways := [...]store.Store{struct{ store.Store }{c}, struct{ documents }{c}, struct{ lists }{c}, struct{ documentsLists }{c}}
+	ways := [...]store.Store{struct{ watches }{c}, struct{ documents }{c}, struct{ lists }{c}, struct{ documentsLists }{c}}
 	switch {
 	case c.breaker != nil && c.conditional != nil: // a ConditionalBreaker is a LeaseBreaker
 		ways = [...]store.Store{struct{ conditional }{c}, struct{ conditionalDocuments }{c}, struct{ conditionalLists }{c}, struct{ conditionalDocumentsLists }{c}}
@@ -131,6 +137,14 @@ func (c *countedStore) WriteDocument(ctx context.Context, name, etag string, bod
 
 func (c *countedStore) List(ctx context.Context, app string, f func(name string, e store.Entry) bool) error {
 	return measuredError(ctx, c.to, c.called, "list", func() error { return c.lister.List(ctx, app, f) })
+}
+
+// Watch is not counted: it lasts as long as the program.
+func (c *countedStore) Watch(ctx context.Context, app string, changed func(name string)) error {
+	if w, ok := c.Store.(store.Watcher); ok {
+		return w.Watch(ctx, app, changed)
+	}
+	return errors.ErrUnsupported
 }
 
 // Lease returns a lease that has checkpoints, two steps in one call, and transactions if the store's leases have them.

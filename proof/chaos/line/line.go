@@ -11,8 +11,6 @@ import (
 
 	"github.com/Shopify/toxiproxy/v2"
 	"github.com/rs/zerolog"
-
-	"github.com/soloist-go/soloist/internal/azurite"
 )
 
 func init() { zerolog.SetGlobalLevel(zerolog.Disabled) } // Toxiproxy's, which logs each connection
@@ -21,7 +19,7 @@ func init() { zerolog.SetGlobalLevel(zerolog.Disabled) } // Toxiproxy's, which l
 type Line struct {
 	Front
 	proxy  *toxiproxy.Proxy
-	server *http.Server
+	server *http.Server // of the front; nil: there is none
 	down   atomic.Bool
 }
 
@@ -34,25 +32,35 @@ func New(name string, service http.Handler) (*Line, error) {
 	l := &Line{Front: Front{next: service}}
 	l.server = &http.Server{Handler: &l.Front, ErrorLog: log.New(io.Discard, "", 0)}
 	go l.server.Serve(ln) // until Close
-	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
-	l.proxy = toxiproxy.NewProxy(api, name, "127.0.0.1:0", ln.Addr().String())
-	if err := l.proxy.Start(); err != nil {
+	if err := l.to(name, ln.Addr().String()); err != nil {
 		l.server.Close()
 		return nil, err
 	}
 	return l, nil
 }
 
+// To returns a line without a front, which is up, to a service at an address.
+func To(name, address string) (*Line, error) {
+	l := new(Line)
+	return l, l.to(name, address)
+}
+
+func (l *Line) to(name, address string) error {
+	api := toxiproxy.NewServer(toxiproxy.NewMetricsContainer(nil), zerolog.Nop())
+	l.proxy = toxiproxy.NewProxy(api, name, "127.0.0.1:0", address)
+	return l.proxy.Start()
+}
+
 // Close ends the line for good.
 func (l *Line) Close() {
 	l.Down()
-	l.server.Close()
+	if l.server != nil {
+		l.server.Close()
+	}
 }
 
-// ConnectionString is for the replica of this line.
-func (l *Line) ConnectionString() string {
-	return (&azurite.Server{URL: "http://" + l.proxy.Listen + "/" + azurite.Account}).ConnectionString()
-}
+// Address is where the replica of this line connects to.
+func (l *Line) Address() string { return l.proxy.Listen }
 
 // Down has all connections refused, and ends those that there are.
 func (l *Line) Down() {

@@ -39,16 +39,16 @@ type kind struct {
 	spoil       line.Fault // of a line
 }
 
-// kindsUnder are the faults that are drawn, for a program with that lease.
-func kindsUnder(lease time.Duration) []kind {
+// kindsUnder are the faults that are drawn. A database can be killed at any moment, so it is killed more often.
+func kindsUnder(o options) []kind {
+	lease := o.lease
 	ofLines := func(name string, weight int, spoil line.Fault) kind {
 		return kind{name, ofLine, weight, time.Second, 3 * lease, spoil}
 	}
-	return []kind{
+	all := []kind{
 		{sigkill, ofProcess, 12, 0, 20 * time.Second, nil},
 		{"SIGSTOP", ofProcess, 12, lease / 2, 5 * lease, nil},
 		{sigterm, ofProcess, 8, 0, 5 * time.Second, nil},
-		{"service killed", ofService, 1, 0, 20 * time.Second, nil},
 		{"rolling deploy", ofProgram, 2, 0, 3 * time.Second, nil},
 
 		ofLines("partition", 4, line.Partition),
@@ -61,11 +61,17 @@ func kindsUnder(lease time.Duration) []kind {
 		ofLines("slow bodies", 2, line.Toxic("upstream", "bandwidth", "rate", 1, 10)),
 		ofLines("truncated bodies", 2, line.Toxic("downstream", "limit_data", "bytes", 10, 2000)),
 		ofLines("reset", 1, line.Toxic("upstream", "reset_peer", "timeout", 0, 0)),
+	}
+	if o.store == overPostgres {
+		return append(all, kind{"service killed", ofService, 4, 0, 20 * time.Second, nil})
+	}
+	return append(all,
+		kind{"service killed", ofService, 1, 0, 20 * time.Second, nil},
 		ofLines("some answers lost", 2, func(l *line.Line, x float64) error { l.Lose(x); return nil }),
 		ofLines("503, Retry-After", 2, line.Throttle(503, 50*time.Second)),
 		ofLines("429, Retry-After", 2, line.Throttle(429, 50*time.Second)),
 		ofLines("500", 2, line.Throttle(500, 0)),
-	}
+	)
 }
 
 // inject has random faults come, several at once, until ctx ends. It returns
@@ -151,7 +157,7 @@ func (s *storm) begin(ctx context.Context, dice *rand.Rand, kinds []kind) bool {
 func (s *storm) suffer(ctx context.Context, k kind, d time.Duration, who []*node, x float64) (happened bool, err error) {
 	switch n := who[0]; {
 	case k.of == ofService:
-		return true, s.crash(ctx, d)
+		return true, s.crash(ctx, d, s.compare)
 	case k.of == ofProgram:
 		return true, s.deploy(ctx, d)
 	case k.of == ofLine:

@@ -45,7 +45,9 @@ type node struct {
 	*line.Line
 	name string
 	log  *os.File
-	down atomic.Bool // not to be started again yet
+
+	storage string      // SOLOIST_STORAGE of the replica
+	down    atomic.Bool // not to be started again yet
 
 	ofProcess, ofLine sync.Mutex // held while a fault goes on
 
@@ -57,17 +59,17 @@ type node struct {
 }
 
 // newFleet returns what there is to close after an error, too.
-func newFleet(o options, s *scribe, v *service, sink string) (*fleet, error) {
+func newFleet(o options, s *scribe, v service, sink string) (*fleet, error) {
 	f := &fleet{scribe: s, version: "1"}
 	f.env = []string{"SOLOIST_APP=" + app, "SOLOIST_LEASE=" + o.lease.String(), "SOLOIST_GRACE=" + grace.String(),
 		"SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LOG_FORMAT=json", sinkEnv + "=" + sink}
 	for i := range o.replicas {
 		name := fmt.Sprintf("replica-%d", i+1)
-		l, err := line.New(name, v.of(name))
+		l, err := v.line(name)
 		if err != nil {
 			return f, err
 		}
-		one := &node{fleet: f, Line: l, name: name}
+		one := &node{fleet: f, Line: l, name: name, storage: v.storage(name, l.Address())}
 		f.replicas = append(f.replicas, one)
 		if one.log, err = os.Create(filepath.Join(o.dir, name+".log")); err != nil {
 			return f, err
@@ -128,7 +130,7 @@ func (n *node) live(ctx context.Context) error {
 	p, err := proctest.Command{
 		Program: proctest.Self(),
 		Env: slices.Concat(n.env, []string{proctest.As(n.name), versionEnv + "=" + version,
-			"CONTAINER_APP_REPLICA_NAME=" + n.name, "SOLOIST_STORAGE=" + n.ConnectionString()}),
+			"CONTAINER_APP_REPLICA_NAME=" + n.name, "SOLOIST_STORAGE=" + n.storage}),
 		Stdout: n.read, Stderr: n.read,
 	}.Start()
 	if err != nil {

@@ -1,10 +1,11 @@
 //go:build unix
 
-// Storm runs replicas of a program as processes over Azurite, each on a line of
-// its own through Toxiproxy, has random faults happen to processes, lines and
-// service, several at once, and judges what came of it.
+// Storm runs replicas of a program as processes over Azurite or PostgreSQL, each
+// on a line of its own through Toxiproxy, has random faults happen to processes,
+// lines and service, several at once, and judges what came of it.
 //
 //	go run ./storm -for 10m -replicas 4 -seed 1
+//	go run ./storm -store postgres -for 10m -replicas 4
 //
 // All effects of the program go to a sink that refuses stale tokens. What the sink
 // received and what the service has accepted decides whether a tick ran twice, got
@@ -31,13 +32,14 @@ func main() {
 		replica(name)
 	}
 	var o options
+	flag.StringVar(&o.store, "store", overAzurite, "what the records are in: azurite or postgres")
 	flag.IntVar(&o.replicas, "replicas", 4, "how many replicas")
 	flag.DurationVar(&o.length, "for", 10*time.Minute, "how long faults come")
 	flag.Uint64Var(&o.seed, "seed", 1, "of the order of faults; what comes of them depends on the machine too")
-	flag.DurationVar(&o.lease, "lease", shortest, "of all work, whole seconds from 1s to 15s; one below 15s is kept by beats")
+	flag.DurationVar(&o.lease, "lease", shortest, "of all work, whole seconds from 1s to 15s; over Azurite one below 15s is kept by beats")
 	flag.StringVar(&o.dir, "dir", "", "an empty directory for logs and events, which is kept; empty: one that is kept if something is wrong")
 	flag.Parse()
-	if flag.NArg() > 0 || o.replicas < 1 || o.length <= 0 || o.lease < time.Second || o.lease > shortest || o.lease%time.Second != 0 {
+	if flag.NArg() > 0 || services[o.store] == nil || o.replicas < 1 || o.length <= 0 || o.lease < time.Second || o.lease > shortest || o.lease%time.Second != 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -69,7 +71,7 @@ func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) 
 	if err != nil {
 		return false, fmt.Errorf("%w; logs are in %s", err, o.dir)
 	}
-	fmt.Fprintf(out, "%d replicas, lease %s, seed %d, faults for %s, %s in all\n\n", o.replicas, o.lease, o.seed, o.length, time.Since(began).Round(time.Second))
+	fmt.Fprintf(out, "%s, %d replicas, lease %s, seed %d, faults for %s, %s in all\n\n", o.store, o.replicas, o.lease, o.seed, o.length, time.Since(began).Round(time.Second))
 	report(out, story)
 	bad := violations(story, versions)
 	fmt.Fprintf(out, "VIOLATIONS, %d\n", len(bad))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host"
+	"github.com/soloist-go/soloist/host/postgres"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
@@ -25,7 +26,8 @@ const (
 // that a user would write. It does not return.
 func replica(name string) {
 	p := &program{replica: name, sink: os.Getenv(sinkEnv)}
-	host.Main(p.works(os.Getenv(versionEnv))...)
+	h := host.Program{Work: p.works(os.Getenv(versionEnv)), OpenStore: postgres.OpenURL}
+	h.Main()
 }
 
 // A program is the work of a replica. All that it does for others to see goes

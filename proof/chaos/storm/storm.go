@@ -13,13 +13,13 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist"
-	"github.com/soloist-go/soloist/host/azure"
 	"github.com/soloist-go/soloist/internal/desk"
 	"github.com/soloist-go/soloist/internal/proctest"
 )
 
 // Options say how a storm is to be.
 type options struct {
+	store    string // azurite or postgres
 	replicas int
 	length   time.Duration // of the faults
 	seed     uint64
@@ -30,7 +30,7 @@ type options struct {
 // A storm is a fleet, its service, and the faults that they suffer.
 type storm struct {
 	*fleet
-	*service
+	service
 	*scribe
 	faults sync.WaitGroup
 
@@ -49,11 +49,7 @@ func run(ctx context.Context, o options, versions map[string]string) (story Stor
 	}
 	defer events.Close()
 	s := &storm{scribe: newScribe(events)}
-	data := filepath.Join(o.dir, "azurite")
-	if err := os.Mkdir(data, 0o700); err != nil {
-		return story, err
-	}
-	if s.service, err = newService(ctx, data, s.scribe); err != nil {
+	if s.service, err = services[o.store](ctx, o.dir, s.scribe); err != nil {
 		return story, err
 	}
 	defer s.service.close()
@@ -77,16 +73,14 @@ func (s *storm) pass(ctx context.Context, o options, versions map[string]string)
 	go func() { kept <- s.keep(alive) }()
 	faults, over := context.WithTimeout(ctx, o.length)
 	defer over()
-	err := s.inject(faults, o.seed, kindsUnder(o.lease))
+	err := s.inject(faults, o.seed, kindsUnder(o))
 	var unwell []string
 	var reasons []Reason
 	if err == nil && ctx.Err() == nil {
 		settled := s.settle(ctx)
 		unwell = s.calm(ctx, time.Now())
 		reasons, err = s.explain(ctx, versions)
-		err = errors.Join(settled, err)
-		s.shut()
-		err = errors.Join(err, s.compare())
+		err = errors.Join(settled, err, s.shut(), s.listen(), s.compare())
 	}
 	story := s.scribe.end(unwell, s.alive(), reasons)
 	end()
@@ -115,6 +109,9 @@ const patience = shortest + time.Minute + shortest/3
 func (s *storm) calm(ctx context.Context, healed time.Time) (unwell []string) {
 	for late := healed.Add(patience); ; {
 		unwell = nil
+		if err := s.listen(); err != nil {
+			return []string{err.Error()}
+		}
 		for _, d := range definitions(s.now()) {
 			if due, through := healed.Truncate(d.Every), s.record(d.Name).Watermark; d.Every > 0 && through.Before(due) {
 				unwell = append(unwell, fmt.Sprintf("%s: the tick %s has no outcome %s after the last fault: the watermark is %s",
@@ -135,20 +132,10 @@ func (s *storm) calm(ctx context.Context, healed time.Time) (unwell []string) {
 	}
 }
 
-// crash kills the service, which is to come back with all that it has accepted:
-// else what follows would not be about Soloist.
-func (s *storm) crash(ctx context.Context, down time.Duration) error {
-	s.shut()
-	if err := s.restart(ctx, down); err != nil {
-		return err
-	}
-	return errors.Join(s.compare(), s.open())
-}
-
 // compare holds the records of the service, which is shut, against the last
-// writes that were seen on the way to it.
+// writes that were seen of it: else what follows would not be about Soloist.
 func (s *storm) compare() error {
-	store, err := azure.Open(azure.Config{ConnectionString: s.server.ConnectionString(), Container: "soloist"})
+	store, err := s.store()
 	if err != nil {
 		return err
 	}

@@ -28,7 +28,7 @@ func TestStorm(t *testing.T) {
 		t.Skip("takes most of a minute: run it without -short")
 	}
 	var out strings.Builder
-	o := options{replicas: 3, length: 18 * time.Second, seed: 1, lease: shortest, dir: t.TempDir()}
+	o := options{replicas: 3, length: 18 * time.Second, seed: 1, lease: shortest, dir: t.TempDir(), store: overAzurite}
 	ok, err := storms(context.Background(), o, &out)
 	if errors.Is(err, azurite.ErrNoNode) && os.Getenv("CI") != "true" {
 		t.Skip(err)

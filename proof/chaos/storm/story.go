@@ -104,14 +104,14 @@ type scribe struct {
 	mu         sync.Mutex
 	story      Story
 	lines      *json.Encoder
-	classifier world.Classifier
+	classifier *world.Classifier
 	last       map[string]*record.Record // by job
 	told       map[string]Effect         // the last that was accepted, by job
 	fence      proctest.Fence
 }
 
 func newScribe(w io.Writer) *scribe {
-	return &scribe{lines: json.NewEncoder(w), last: map[string]*record.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
+	return &scribe{classifier: new(world.Classifier), lines: json.NewEncoder(w), last: map[string]*record.Record{}, told: map[string]Effect{}, fence: proctest.Fence{}}
 }
 
 // effect notes what came to the sink, which accepts it unless it is stale.
@@ -133,19 +133,41 @@ func (s *scribe) effect(e Effect) (accepted bool) {
 // recent is how many outcomes of a record are kept: more than one write adds.
 const recent = 10
 
-// request notes what the service has accepted, except reads and documents.
-func (s *scribe) request(replica string, r *http.Request) {
+// heardHTTP notes a request that the service has accepted.
+func (s *scribe) heardHTTP(replica string, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	q, err := blobtest.Parse(r)
 	if err != nil {
 		panic(err) // its body is in memory
 	}
+	s.request(replica, time.Now(), q)
+}
+
+// A change is a request that the service has accepted, and when.
+type change struct {
+	replica string
+	at      time.Time
+	*blobtest.Request
+}
+
+// hear notes all changes since the begin, in place of those that were noted before.
+func (s *scribe) hear(all []change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.classifier, s.story.Requests = new(world.Classifier), nil
+	for _, c := range all {
+		s.request(c.replica, c.at, c.Request)
+	}
+}
+
+// request notes what the service has accepted, except reads and documents.
+func (s *scribe) request(replica string, at time.Time, q *blobtest.Request) {
 	if strings.HasPrefix(q.Blob, app+"/.log/") {
 		return // of outcomes, which records have first
 	}
 	e := s.classifier.Event(q)
-	e.What, e.Replica, e.Status, e.Time = trace.Request, replica, http.StatusOK, time.Now()
+	e.What, e.Replica, e.Status, e.Time = trace.Request, replica, http.StatusOK, at
 	switch {
 	case e.Job == "", e.OfDocument(), e.Op == "read", e.Op == "load":
 		return

@@ -152,7 +152,7 @@ func (s *storm) ask(ctx context.Context, r *Reason) (err error) {
 func (s *storm) command(ctx context.Context, args ...string) ([]byte, error) {
 	c := exec.CommandContext(ctx, proctest.Self(), args...)
 	c.Env = slices.Concat(proctest.Environ(), s.env, []string{proctest.As("operator"), versionEnv + "=" + s.now(),
-		"SOLOIST_STORAGE=" + s.server.ConnectionString()})
+		"SOLOIST_STORAGE=" + s.storage("operator", "")})
 	if _, err := c.StdinPipe(); err != nil { // it ends with this process
 		return nil, err
 	}
