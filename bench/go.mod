@@ -4,18 +4,21 @@ go 1.26.0
 
 replace github.com/soloist-go/soloist => ../
 
+replace github.com/soloist-go/soloist/host/postgres => ../host/postgres
+
 require (
 	github.com/Azure/azure-sdk-for-go/sdk/storage/azblob v1.8.0
 	github.com/dbos-inc/dbos-transact-golang v1.8.0
 	github.com/go-co-op/gocron/v2 v2.21.2
 	github.com/go-redsync/redsync/v4 v4.18.1
-	github.com/jackc/pgx/v5 v5.11.0
+	github.com/jackc/pgx/v5 v5.13.0
 	github.com/prometheus/procfs v0.22.0
 	github.com/redis/go-redis/v9 v9.23.0
 	github.com/riverqueue/river v0.51.2
 	github.com/riverqueue/river/riverdriver/riverpgxv5 v0.51.2
 	github.com/robfig/cron/v3 v3.0.1
-	github.com/soloist-go/soloist v0.0.0
+	github.com/soloist-go/soloist v0.1.0
+	github.com/soloist-go/soloist/host/postgres v0.0.0
 	go.etcd.io/etcd/client/v3 v3.7.3
 	go.etcd.io/etcd/server/v3 v3.7.3
 	k8s.io/apimachinery v0.37.2

@@ -26,7 +26,7 @@ func (s *services) postgres(ctx context.Context) (string, error) {
 	return s.once(postgres, func() (string, error) {
 		found, _ := filepath.Glob("/usr/lib/postgresql/*/bin/initdb") // Debian's are not on the PATH
 		if len(found) == 0 {
-			return "", errors.New("install it (apt-get install postgresql), or leave river,dbos,gocronpg out of -peers")
+			return "", errors.New("install it (apt-get install postgresql), or leave postgres,pgahead,river,dbos,gocronpg out of -peers")
 		}
 		bin := filepath.Dir(found[len(found)-1])
 		dir, err := os.MkdirTemp("/tmp", "bench-postgres-*") // a socket's path has at most 107 characters

@@ -27,21 +27,21 @@ type scenario struct {
 
 const ms = time.Millisecond
 
-// soloists are the two ways of Soloist.
+// soloists are the two ways of Soloist on blobs.
 var soloists = []string{"soloist", "ahead"}
 
 // scenarios are in the order of the table.
 var scenarios = []scenario{
 	{name: "one", about: "one job a second", peers: peerNames(), jobs: 1, every: time.Second, ticks: 12},
 	{name: "twenty", about: "20 jobs in each second", peers: peerNames(), jobs: 20, every: time.Second, ticks: 50},
-	{name: "hundred", about: "100 jobs in each second", peers: []string{"soloist", "ahead", "etcd", "river", "dbos", "gocronpg"}, jobs: 100, every: time.Second, ticks: 10},
+	{name: "hundred", about: "100 jobs in each second", peers: []string{"soloist", "ahead", "etcd", "postgres", "pgahead", "river", "dbos", "gocronpg"}, jobs: 100, every: time.Second, ticks: 10},
 	{name: "minute", about: "one job a minute, all peers at once", peers: peerNames(), jobs: 1, every: time.Minute, together: true, ticks: 2},
-	{name: "skew", about: "clocks that differ, and jobs of 0, 10 and 200 ms", peers: []string{"soloist", "ahead", "gocron", "blob", "river", "dbos", "gocronpg"}, jobs: 3, every: time.Second,
+	{name: "skew", about: "clocks that differ, and jobs of 0, 10 and 200 ms", peers: []string{"soloist", "ahead", "gocron", "blob", "postgres", "pgahead", "river", "dbos", "gocronpg"}, jobs: 3, every: time.Second,
 		works: []time.Duration{0, 10 * ms, 200 * ms}, skews: []time.Duration{0, 5 * ms, 50 * ms, 400 * ms, 2 * time.Second}, ticks: 8},
 	{name: "recover", about: "kill -9, SIGTERM, SIGSTOP and SIGCONT of the last runner, all peers at once", peers: peerNames(), jobs: 1, every: time.Second, together: true, ticks: 1, faults: eachSignal},
-	{name: "leader", about: "kill -9 of a leader, all peers and leases at once", peers: []string{"soloist", "clientgo", "etcd"}, jobs: 1, every: time.Second, together: true,
+	{name: "leader", about: "kill -9 of a leader, all peers and leases at once", peers: []string{"soloist", "clientgo", "etcd", "postgres"}, jobs: 1, every: time.Second, together: true,
 		ticks: 5, faults: killLeader, leads: true},
-	{name: "idle", about: "jobs that are not due, for so many minutes as -ticks says, all peers at once", peers: []string{"soloist", "river", "dbos", "gocronpg"},
+	{name: "idle", about: "jobs that are not due, for so many minutes as -ticks says, all peers at once", peers: []string{"soloist", "postgres", "river", "dbos", "gocronpg"},
 		every: 24 * time.Hour, together: true, idle: []int{10, 100, 1000}, ticks: 5},
 	{name: "fifty", about: "50 replicas", peers: soloists, jobs: 1, every: 5 * time.Second, replicas: 50, ticks: 3},
 	{name: "balance", about: "20 jobs in each second, and a rolling restart", peers: soloists, jobs: 20, every: time.Second, ticks: 24, faults: rollingRestart},

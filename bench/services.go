@@ -35,6 +35,8 @@ var peers = []peer{
 	{"etcd", "etcd", (*services).etcd},
 	{"gocron", "gocron", (*services).redis},
 	{"blob", "blob", (*services).storage},
+	{"postgres", "postgres", (*services).postgres},
+	{"pgahead", "postgres", (*services).postgres},
 	{"river", "river", (*services).postgres},
 	{"dbos", "dbos", (*services).postgres},
 	{"gocronpg", "gocronpg", (*services).postgres},
