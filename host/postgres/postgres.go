@@ -13,7 +13,7 @@
 //
 //   - The right length of a lease while the server's clock is being set.
 //   - That a row outlasts what the server does not, such as a fail-over to a standby that has not got the last
-//     writes, or a crash with synchronous_commit off. A record that went back in time can start a tick twice.
+//     writes, a crash with synchronous_commit off, or a restored backup. A record that went back in time can start a tick twice.
 package postgres
 
 import (
@@ -42,7 +42,8 @@ type Config struct {
 	// standby's records are old.
 	URL string
 
-	// Pool is used in place of URL. Its owner closes it. A pool of one connection is enough.
+	// Pool is used in place of URL. Its owner closes it. A pool of one connection is enough. If its sessions have another
+	// default_transaction_isolation than read committed, calls that meet at a row fail, and are repeated.
 	Pool *pgxpool.Pool
 
 	// Schema has the tables. Empty: soloist. Apps may share it.

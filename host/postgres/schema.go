@@ -134,7 +134,7 @@ func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
 	if v, err := s.version(ctx, c); err != nil || v >= len(migrations) {
 		return err
 	}
-	tx, err := c.Begin(ctx)
+	tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}) // what is there is looked for after the wait
 	if err != nil {
 		return err
 	}

@@ -134,6 +134,24 @@ func TestManyMakeOneSchema(t *testing.T) {
 	}
 }
 
+// Who waits for its turn sees what was made meanwhile, also in a session whose transactions keep their first view.
+func TestSchemaMadeDuringTheWait(t *testing.T) {
+	url := server.Start(t)
+	owner, watch := session(t, url), session(t, url)
+	s := open(t, postgres.Config{URL: url + " default_transaction_isolation='repeatable read'"})
+	run(t, owner, `SELECT pg_advisory_lock(hashtextextended('soloist "soloist"."version"', 0))::text`)
+	answer := make(chan error, 1)
+	go func() {
+		_, err := s.Create(t.Context(), e1, []byte("first"))
+		answer <- err
+	}()
+	waits(t, watch, answer)
+	_, err := owner.Exec(t.Context(), s.SQL("soloist"))
+	must(t, err)
+	run(t, owner, "SELECT pg_advisory_unlock_all()::text")
+	must(t, <-answer)
+}
+
 func TestNewerSchema(t *testing.T) {
 	url := server.Start(t)
 	s, c := open(t, postgres.Config{URL: url}), session(t, url)

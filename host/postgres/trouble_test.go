@@ -243,8 +243,8 @@ func TestKilledInCommit(t *testing.T) {
 			at.Kill()
 			must(t, at.Start("synchronous_standby_names="))
 			must(t, <-ended)
-			counts := run(t, session(t, at.Local()), "SELECT record::json->>'counts' FROM soloist.entry WHERE name = 'app/report'")
-			if counts != `{"succeeded":1}` || starts != 1 {
+			counts := run(t, session(t, at.Local()), "SELECT ((record::jsonb->'counts') - '{missed,skipped}'::text[])::text FROM soloist.entry WHERE name = 'app/report'")
+			if counts != `{"succeeded": 1}` || starts != 1 { // a minute may have begun meanwhile
 				t.Errorf("outcomes %s of %d starts, want one that succeeded", counts, starts)
 			}
 		})

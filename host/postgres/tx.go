@@ -23,7 +23,7 @@ import (
 // f may take as long as the run. Its statements have no time limit but the context and what the URL or the pool says:
 // the store's own limit of five seconds (statement_timeout) is not for them. The isolation is READ COMMITTED. f may set
 // savepoints, and must not commit or roll back: then InTx returns an error and the outcome is not written, and what f has
-// committed stays.
+// committed stays. Settings are for SET LOCAL: those of SET stay in the session, which goes back to the pool.
 //
 // The last statement locks the row of the job, and judges the lease by the server's clock. A run that has lost its lease
 // gets an error that wraps [soloist.ErrLost], and nothing is kept, whatever its own clock says. If f fails, nothing is

@@ -115,7 +115,9 @@ func (s *Store) listen(ctx context.Context) (*pgx.Conn, error) {
 
 // test sends a notification over another connection: a pooler may show those of the same connection alone.
 func (s *Store) test(ctx context.Context, c *pgx.Conn) error {
-	if _, err := c.Exec(ctx, "LISTEN "+s.news.channel); err != nil {
+	asked, cancel := context.WithTimeout(ctx, statementTime) // the network may have dropped it
+	defer cancel()
+	if _, err := c.Exec(asked, "LISTEN "+s.news.channel); err != nil {
 		return err
 	}
 	test := rand.Text()

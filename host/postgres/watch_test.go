@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -148,6 +149,40 @@ func TestCannotWatch(t *testing.T) {
 		_, err := s.WriteDocument(t.Context(), "app/."+strings.ReplaceAll(want, " ", "-"), "", nil) // calls go on
 		must(t, err)
 	}
+}
+
+// A connection that hangs at LISTEN, as one that the network has dropped, is given up for another.
+func TestListenThatHangs(t *testing.T) {
+	t.Parallel()
+	c, err := pgxpool.ParseConfig(start(t))
+	must(t, err)
+	dial := c.ConnConfig.DialFunc
+	var hung atomic.Bool
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		return &dropped{conn, &hung}, err
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), c)
+	must(t, err)
+	t.Cleanup(pool.Close)
+	_, stop := watching(t, open(t, postgres.Config{Pool: pool}))
+	stop()
+	if !hung.Load() {
+		t.Error("none has hung")
+	}
+}
+
+// A dropped connection does not send the first LISTEN of all.
+type dropped struct {
+	net.Conn
+	hung *atomic.Bool
+}
+
+func (c *dropped) Write(b []byte) (int, error) {
+	if bytes.Contains(b, []byte("LISTEN")) && c.hung.CompareAndSwap(false, true) {
+		return len(b), nil
+	}
+	return c.Conn.Write(b)
 }
 
 // A deaf connection drops notifications, as a pooler does for a client that has no server at the moment.
