@@ -339,3 +339,107 @@ func (c *cluster) state(job string) store.LeaseState {
 	c.ok(err)
 	return e.State
 }
+
+// A claim of a run that beats is trusted for the length of a beat: if the call that acquires the lease with it is not answered
+// in a part of that, the run begins under the lease that the replica has, or another claim is made.
+func TestAcquisitionWithClaimOfShortLease(t *testing.T) {
+	for name, when := range map[string]func(*tap) *func(context.Context, string) error{
+		"it is not answered": func(s *tap) *func(context.Context, string) error { return &s.after },
+		"it does not arrive": func(s *tap) *func(context.Context, string) error { return &s.before },
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			r, told, _ := c.woken(leased(2*time.Second, work("* * * * *", time.Second)), func(r *replica) { r.tap.Store = coarse{c.store} })
+			var on atomic.Bool
+			on.Store(true)
+			*when(r.tap) = hangsOnce(acquiring, &on)
+			r.wake()
+			c.wrong(r.tap.counts()[acquiring] != 1, "it was not claimed together with the acquisition")
+			c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+			c.wrong(len(told.of("work", event.Lost)) > 0, "told %v", told.of("work", event.Lost))
+		})
+	}
+}
+
+// A call that acquires the lease with a claim and arrives once nobody waits for it claims nothing, also if its sender has
+// released the lease without a claim since.
+func TestLateAcquisitionAfterRelease(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, _, _ := c.woken(work("* * * * *", time.Second))
+		ctx, stop := context.WithCancel(t.Context())
+		var sent func() error
+		var late error
+		r.meets(func(op string, apply func() error) error {
+			switch op {
+			case acquiring:
+				sent = apply
+				return errNetwork
+			case "acquire":
+				defer stop()
+			case "release":
+				defer func() { late = sent() }()
+			}
+			return apply()
+		})
+		_, _ = r.RunDue(ctx, soloist.Wake{})
+		c.wrong(!errors.Is(late, store.ErrChanged), "the late call got %v", late)
+		c.wantRuns(1)
+		c.replica("b", work("* * * * *", time.Second)).wake()
+		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+	})
+}
+
+// A claim that arrives before another acquisition, which is refused for it, is told of even if no read shows it.
+func TestLateAcquisitionThatIsNotReadBack(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, told, _ := c.woken(work("* * * * *", time.Second))
+		var sent func() error
+		cut := false
+		r.meets(func(op string, apply func() error) error {
+			switch {
+			case op == acquiring && sent == nil:
+				sent = apply
+				return errNetwork
+			case op == "acquire" && !cut:
+				cut = true
+				c.ok(sent())
+				return apply()
+			case op == "read" && cut:
+				cut = false
+				r.tap.meet(nil)
+				return errNetwork
+			}
+			return apply()
+		})
+		_, err := r.RunDue(t.Context(), soloist.Wake{})
+		wantError(t, err, "reading it back")
+		_, err = r.RunDue(c.within(time.Second), soloist.Wake{})
+		wantError(t, err, "its tick 2000-01-01T00:02:00Z was claimed and not run")
+		c.wrong(len(told.of("work", event.NotClaimed)) != 1, "not told")
+	})
+}
+
+// An acquisition that gets no answer is not needed if a claim that was sent with another one has arrived meanwhile.
+func TestLateAcquisitionBesideLostOne(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, _, _ := c.woken(work("* * * * *", time.Second))
+		var sent func() error
+		r.meets(func(op string, apply func() error) error {
+			switch op {
+			case acquiring:
+				sent = apply
+				return errNetwork
+			case "acquire":
+				return errNetwork
+			case "release":
+				if sent != nil {
+					c.ok(sent())
+					sent = nil
+				}
+				return errNetwork
+			}
+			return apply()
+		})
+		r.wake()
+		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+	})
+}
