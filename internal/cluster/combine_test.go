@@ -212,7 +212,22 @@ func TestReleasedLeaseIsNotKept(t *testing.T) {
 			return pause(ctx, time.Until(run.Tick.Add(3*time.Second-50*time.Millisecond)))
 		}))
 		told := r.tells()
-		c.launch(r.meets(after(releasing, func() { time.Sleep(100 * time.Millisecond) })))
+		late := false
+		var sent func() error
+		c.launch(r.meets(func(op string, apply func() error) error {
+			switch {
+			case op == releasing:
+				time.Sleep(100 * time.Millisecond)
+				if late = !late; late { // it arrives just before the next call
+					sent = apply
+					return errNetwork
+				}
+			case op == "write" && sent != nil:
+				c.ok(sent())
+				sent = nil
+			}
+			return apply()
+		}))
 		time.Sleep(time.Minute + time.Second)
 		c.wantRuns(12)
 		bad := told.of("work", event.Lost, event.NotClaimed)
@@ -441,5 +456,65 @@ func TestLateAcquisitionBesideLostOne(t *testing.T) {
 		})
 		r.wake()
 		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+	})
+}
+
+// A renewal is refused if the call has arrived meanwhile that releases the lease with the outcome. That is no loss.
+func TestRenewalAfterLateRelease(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, told, _ := c.woken(work("* * * * *", 9*time.Second))
+		var sent func() error
+		arrived := false
+		r.meets(func(op string, apply func() error) error {
+			switch {
+			case op == releasing:
+				sent = apply
+				return errNetwork
+			case op == "write" && !arrived:
+				return errNetwork
+			case op == "renew" && sent != nil:
+				arrived = true
+				c.ok(sent())
+				sent = nil
+			}
+			return apply()
+		})
+		r.wake()
+		c.wrong(!arrived, "it was not renewed after the release")
+		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+		c.wrong(len(told.of("work", event.Lost)) > 0, "told %v", told.of("work", event.Lost))
+		r.wantWell()
+	})
+}
+
+// A claim that arrives after a read which did not show it, and with it what it has settled, is told of once a read shows it.
+func TestLateAcquisitionIsTold(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, told, _ := c.woken(work("* * * * *", time.Second))
+		time.Sleep(time.Minute)
+		var sent func() error
+		reads := 0
+		r.meets(func(op string, apply func() error) error {
+			switch {
+			case op == acquiring && sent == nil:
+				sent = apply
+				return errNetwork
+			case op == "read" && sent != nil:
+				if reads++; reads == 1 {
+					return errNetwork
+				} else if reads == 2 {
+					time.AfterFunc(time.Second, func() { c.ok(sent()) })
+				}
+			}
+			return apply()
+		})
+		_, err := r.RunDue(t.Context(), soloist.Wake{})
+		wantError(t, err, "reading it back")
+		_, err = r.RunDue(c.within(10*time.Second), soloist.Wake{})
+		wantError(t, err, "its tick 2000-01-01T00:03:00Z was claimed and not run")
+		time.Sleep(time.Minute)
+		r.wake()
+		c.wantOutcomes("work", "succeeded 00:01:00", "missed 00:02:00 a newer one was due", "abandoned 00:03:00 its runner died", "succeeded 00:04:00")
+		c.wrong(len(told.of("work", event.Settled)) != 2, "told %v", told.of("work", event.Settled))
 	})
 }

@@ -114,7 +114,8 @@ func (w *writes) Release(ctx context.Context) error {
 // If it arrives before the next write, that one is refused and the nonce shows that the outcome is written; the release
 // after it then gets ErrLost.
 //
-// Renewals wait meanwhile: one after the release would look like a loss. They go on if the call was not applied.
+// Renewals wait meanwhile: one after the release would look like a loss. They go on if the call was not applied, until it
+// arrives later.
 func (w *writes) writeRelease(ctx context.Context, p *page) bool {
 	combiner, combines := w.lease.(store.Combiner)
 	if !combines || w.unclear || w.open.last || p.runs { // a transaction may be committed yet; see MustExpire
@@ -140,5 +141,6 @@ func (w *writes) writeRelease(ctx context.Context, p *page) bool {
 	if w.released = err == nil; w.released {
 		w.giveUp()
 	}
+	w.leaving.Store(!w.released && !refused(err))
 	return w.released
 }

@@ -199,6 +199,9 @@ func (d *driver) freeUnanswered() error {
 	}
 	switch {
 	case !d.view.entry.State.Live():
+		if mayArrive(u.session, d.view.entry) {
+			d.denial.left = u
+		}
 		return nil
 	case !u.idle && d.view.rec.MayRun(): // perhaps by the claim
 		d.leaves(u.session)

@@ -12,6 +12,7 @@ import (
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A reporter makes events of what happens to a job on this replica.
@@ -251,21 +252,28 @@ func (h *hold) reportOnceRead(run event.Outcome, report func()) {
 	h.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, u) })
 }
 
-// reportApplied follows a read. It reports the outcomes of writes that were applied, and forgets the others
-// unless there is a lease: until its end the store may still apply them.
+// reportApplied follows a read. It reports the outcomes of writes that were applied, and forgets those that the store cannot
+// apply any more.
 func (r *Runner) reportApplied() {
-	r.reportThose(func(u *unconfirmed) bool { return u.shownBy(&r.view.rec) }, r.view.entry.State.Live())
+	r.reportThose(func(u *unconfirmed) bool { return u.shownBy(&r.view.rec) }, func(u *unconfirmed) bool {
+		return r.view.entry.State.Live() || mayArrive(u.session, r.view.entry)
+	})
+}
+
+// mayArrive reports whether a write of a session may be applied to an entry that has no lease: one that acquires it too.
+func mayArrive(s *lease.Session, e *store.Entry) bool {
+	return len(s.Sent()) > 0 && s.Revision().ETag == e.ETag
 }
 
 // reportThose reports the outcomes of writes that were applied. The others are kept or forgotten.
-func (b *base) reportThose(applied func(*unconfirmed) bool, keep bool) {
+func (b *base) reportThose(applied, keep func(*unconfirmed) bool) {
 	var all, left []unconfirmed
 	b.source.state.set(func(n *snapshot) { all, n.unconfirmed = n.unconfirmed, nil })
 	for _, u := range all {
 		switch {
 		case applied(&u):
 			u.report()
-		case keep:
+		case keep(&u):
 			left = append(left, u)
 		}
 	}
