@@ -199,7 +199,7 @@ func (d *driver) freeUnanswered() error {
 	}
 	switch {
 	case !d.view.entry.State.Live():
-		if mayArrive(u.session, d.view.entry) {
+		if len(u.session.Sent()) > 0 && u.session.Revision().ETag == d.view.entry.ETag { // it may yet acquire the lease and claim
 			d.denial.left = u
 		}
 		return nil

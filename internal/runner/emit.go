@@ -12,7 +12,6 @@ import (
 	"github.com/soloist-go/soloist/internal/plan"
 	"github.com/soloist-go/soloist/internal/record"
 	"github.com/soloist-go/soloist/internal/supervise"
-	"github.com/soloist-go/soloist/store"
 )
 
 // A reporter makes events of what happens to a job on this replica.
@@ -248,7 +247,10 @@ func (u *unconfirmed) shownBy(rec *record.Record) bool {
 
 // reportOnceRead keeps the last write under the lease until a read shows whether it was applied.
 func (h *hold) reportOnceRead(run event.Outcome, report func()) {
-	u := unconfirmed{h.session, h.session.Record().Writer, run, report}
+	u := unconfirmed{h.session, h.session.Record().Writer, run, report, ""}
+	if h.held == nil { // the lease was not acquired before
+		u.etag = h.session.Revision().ETag
+	}
 	h.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, u) })
 }
 
@@ -256,13 +258,8 @@ func (h *hold) reportOnceRead(run event.Outcome, report func()) {
 // apply any more.
 func (r *Runner) reportApplied() {
 	r.reportThose(func(u *unconfirmed) bool { return u.shownBy(&r.view.rec) }, func(u *unconfirmed) bool {
-		return r.view.entry.State.Live() || mayArrive(u.session, r.view.entry)
+		return r.view.entry.State.Live() || u.etag != "" && u.etag == r.view.entry.ETag
 	})
-}
-
-// mayArrive reports whether a write of a session may be applied to an entry that has no lease: one that acquires it too.
-func mayArrive(s *lease.Session, e *store.Entry) bool {
-	return len(s.Sent()) > 0 && s.Revision().ETag == e.ETag
 }
 
 // reportThose reports the outcomes of writes that were applied. The others are kept or forgotten.
