@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -117,6 +119,7 @@ func TestAnswersToTwoSteps(t *testing.T) {
 			c.wrong(tt.want != nil && fmt.Sprint(got) != fmt.Sprint(tt.want), "got %v, want %v", got, tt.want)
 			c.wrong(c.state("work") != store.Available, "the lease is %s", c.state("work"))
 			time.Sleep(30 * time.Second)
+			synctest.Wait() // for the late call
 			c.wrong(!errors.Is(late, tt.late), "the late call got %v", late)
 			c.wantRuns(2)
 			c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
@@ -463,9 +466,12 @@ func TestLateAcquisitionBesideLostOne(t *testing.T) {
 func TestRenewalAfterLateRelease(t *testing.T) {
 	inCase(t, "", func(t *testing.T, c *cluster) {
 		r, told, _ := c.woken(work("* * * * *", 9*time.Second))
+		var mu sync.Mutex // renewals come from another goroutine
 		var sent func() error
 		arrived := false
 		r.meets(func(op string, apply func() error) error {
+			mu.Lock()
+			defer mu.Unlock()
 			switch {
 			case op == releasing:
 				sent = apply
