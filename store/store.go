@@ -130,7 +130,8 @@ type Combiner interface {
 	Checkpointer
 
 	// AcquireWrite is Acquire, and then Write with the same ETag. A repeated call is refused, since the
-	// first has changed the ETag. The caller then uses another id.
+	// first has changed the ETag. The caller then uses another id. So the store sends it once: the refusal of a repetition
+	// of its own would say that the call was not applied.
 	AcquireWrite(ctx context.Context, d time.Duration, etag string, record []byte) (Revision, error)
 
 	// WriteRelease is Write, and then Release.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/soloist-go/soloist"
@@ -117,6 +119,7 @@ func TestAnswersToTwoSteps(t *testing.T) {
 			c.wrong(tt.want != nil && fmt.Sprint(got) != fmt.Sprint(tt.want), "got %v, want %v", got, tt.want)
 			c.wrong(c.state("work") != store.Available, "the lease is %s", c.state("work"))
 			time.Sleep(30 * time.Second)
+			synctest.Wait() // for the late call
 			c.wrong(!errors.Is(late, tt.late), "the late call got %v", late)
 			c.wantRuns(2)
 			c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
@@ -212,7 +215,22 @@ func TestReleasedLeaseIsNotKept(t *testing.T) {
 			return pause(ctx, time.Until(run.Tick.Add(3*time.Second-50*time.Millisecond)))
 		}))
 		told := r.tells()
-		c.launch(r.meets(after(releasing, func() { time.Sleep(100 * time.Millisecond) })))
+		late := false
+		var sent func() error
+		c.launch(r.meets(func(op string, apply func() error) error {
+			switch {
+			case op == releasing:
+				time.Sleep(100 * time.Millisecond)
+				if late = !late; late { // it arrives just before the next call
+					sent = apply
+					return errNetwork
+				}
+			case op == "write" && sent != nil:
+				c.ok(sent())
+				sent = nil
+			}
+			return apply()
+		}))
 		time.Sleep(time.Minute + time.Second)
 		c.wantRuns(12)
 		bad := told.of("work", event.Lost, event.NotClaimed)
@@ -338,4 +356,171 @@ func (c *cluster) state(job string) store.LeaseState {
 	e, err := c.store.Read(c.t.Context(), "soloist/"+job)
 	c.ok(err)
 	return e.State
+}
+
+// A claim of a run that beats is trusted for the length of a beat: if the call that acquires the lease with it is not answered
+// in a part of that, the run begins under the lease that the replica has, or another claim is made.
+func TestAcquisitionWithClaimOfShortLease(t *testing.T) {
+	for name, when := range map[string]func(*tap) *func(context.Context, string) error{
+		"it is not answered": func(s *tap) *func(context.Context, string) error { return &s.after },
+		"it does not arrive": func(s *tap) *func(context.Context, string) error { return &s.before },
+	} {
+		inCase(t, name, func(t *testing.T, c *cluster) {
+			r, told, _ := c.woken(leased(2*time.Second, work("* * * * *", time.Second)), func(r *replica) { r.tap.Store = coarse{c.store} })
+			var on atomic.Bool
+			on.Store(true)
+			*when(r.tap) = hangsOnce(acquiring, &on)
+			r.wake()
+			c.wrong(r.tap.counts()[acquiring] != 1, "it was not claimed together with the acquisition")
+			c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+			c.wrong(len(told.of("work", event.Lost)) > 0, "told %v", told.of("work", event.Lost))
+		})
+	}
+}
+
+// A call that acquires the lease with a claim and arrives once nobody waits for it claims nothing, also if its sender has
+// released the lease without a claim since.
+func TestLateAcquisitionAfterRelease(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, _, _ := c.woken(work("* * * * *", time.Second))
+		ctx, stop := context.WithCancel(t.Context())
+		var sent func() error
+		var late error
+		r.meets(func(op string, apply func() error) error {
+			switch op {
+			case acquiring:
+				sent = apply
+				return errNetwork
+			case "acquire":
+				defer stop()
+			case "release":
+				defer func() { late = sent() }()
+			}
+			return apply()
+		})
+		_, _ = r.RunDue(ctx, soloist.Wake{})
+		c.wrong(!errors.Is(late, store.ErrChanged), "the late call got %v", late)
+		c.wantRuns(1)
+		c.replica("b", work("* * * * *", time.Second)).wake()
+		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+	})
+}
+
+// A claim that arrives before another acquisition, which is refused for it, is told of even if no read shows it.
+func TestLateAcquisitionThatIsNotReadBack(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, told, _ := c.woken(work("* * * * *", time.Second))
+		var sent func() error
+		cut := false
+		r.meets(func(op string, apply func() error) error {
+			switch {
+			case op == acquiring && sent == nil:
+				sent = apply
+				return errNetwork
+			case op == "acquire" && !cut:
+				cut = true
+				c.ok(sent())
+				return apply()
+			case op == "read" && cut:
+				cut = false
+				r.tap.meet(nil)
+				return errNetwork
+			}
+			return apply()
+		})
+		_, err := r.RunDue(t.Context(), soloist.Wake{})
+		wantError(t, err, "reading it back")
+		_, err = r.RunDue(c.within(time.Second), soloist.Wake{})
+		wantError(t, err, "its tick 2000-01-01T00:02:00Z was claimed and not run")
+		c.wrong(len(told.of("work", event.NotClaimed)) != 1, "not told")
+	})
+}
+
+// An acquisition that gets no answer is not needed if a claim that was sent with another one has arrived meanwhile.
+func TestLateAcquisitionBesideLostOne(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, _, _ := c.woken(work("* * * * *", time.Second))
+		var sent func() error
+		r.meets(func(op string, apply func() error) error {
+			switch op {
+			case acquiring:
+				sent = apply
+				return errNetwork
+			case "acquire":
+				return errNetwork
+			case "release":
+				if sent != nil {
+					c.ok(sent())
+					sent = nil
+				}
+				return errNetwork
+			}
+			return apply()
+		})
+		r.wake()
+		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+	})
+}
+
+// A renewal is refused if the call has arrived meanwhile that releases the lease with the outcome. That is no loss.
+func TestRenewalAfterLateRelease(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, told, _ := c.woken(work("* * * * *", 9*time.Second))
+		var mu sync.Mutex // renewals come from another goroutine
+		var sent func() error
+		arrived := false
+		r.meets(func(op string, apply func() error) error {
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case op == releasing:
+				sent = apply
+				return errNetwork
+			case op == "write" && !arrived:
+				return errNetwork
+			case op == "renew" && sent != nil:
+				arrived = true
+				c.ok(sent())
+				sent = nil
+			}
+			return apply()
+		})
+		r.wake()
+		c.wrong(!arrived, "it was not renewed after the release")
+		c.wantOutcomes("work", "succeeded 00:01:00", "succeeded 00:02:00")
+		c.wrong(len(told.of("work", event.Lost)) > 0, "told %v", told.of("work", event.Lost))
+		r.wantWell()
+	})
+}
+
+// A claim that arrives after a read which did not show it, and with it what it has settled, is told of once a read shows it.
+func TestLateAcquisitionIsTold(t *testing.T) {
+	inCase(t, "", func(t *testing.T, c *cluster) {
+		r, told, _ := c.woken(work("* * * * *", time.Second))
+		time.Sleep(time.Minute)
+		var sent func() error
+		reads := 0
+		r.meets(func(op string, apply func() error) error {
+			switch {
+			case op == acquiring && sent == nil:
+				sent = apply
+				return errNetwork
+			case op == "read" && sent != nil:
+				if reads++; reads == 1 {
+					return errNetwork
+				} else if reads == 2 {
+					time.AfterFunc(time.Second, func() { c.ok(sent()) })
+				}
+			}
+			return apply()
+		})
+		_, err := r.RunDue(t.Context(), soloist.Wake{})
+		wantError(t, err, "reading it back")
+		_, err = r.RunDue(c.within(10*time.Second), soloist.Wake{})
+		wantError(t, err, "its tick 2000-01-01T00:03:00Z was claimed and not run")
+		time.Sleep(time.Minute)
+		r.wake()
+		c.wantOutcomes("work", "succeeded 00:01:00", "missed 00:02:00 a newer one was due", "abandoned 00:03:00 its runner died", "succeeded 00:04:00")
+		c.wrong(len(told.of("work", event.Settled)) != 2, "told %v", told.of("work", event.Settled))
+	})
 }

@@ -31,9 +31,9 @@ func (c *Client) Combines() bool {
 //
 // After an unclear answer it reads the entry, as WriteConfirmed does. If the nonce shows that the call was applied, the lease
 // is ours too, and is trusted from the sending of the call on. If the entry is unchanged, Hold acquires the lease under
-// another id. If the first call arrives later, it is refused: the entry is leased, and later its ETag is another one. If it
-// arrives just before that acquisition, that one is refused, and one more read finds the record. With an error that wraps
-// ErrNotReadBack a claim may be in the entry whose run is not begun: MustExpire.
+// another id. If the first call arrives later, it is refused: the entry is leased, and later its ETag is another one, since
+// Release sees to that. If it arrives just before that acquisition, that one is refused, and one more read finds the record.
+// With an error that wraps ErrNotReadBack a claim may be in the entry whose run is not begun: MustExpire.
 //
 // The end of ctx does not end the call, since the claim could then not be taken back.
 func HoldWith(ctx context.Context, c *Client, etag string, rec *record.Record, length time.Duration, draft Draft,
@@ -43,10 +43,17 @@ func HoldWith(ctx context.Context, c *Client, etag string, rec *record.Record, l
 	switch err = s.acquireWrite(sending, draft); {
 	case errors.Is(err, errNotApplied), errors.Is(err, ErrNotEncoded):
 		alone, err := Hold(ctx, c, etag, rec, length, trouble, emit)
-		if !Definite(err) || !s.doubt {
+		if s.doubt {
+			alone.unclaimed = etag
+		}
+		if err == nil || !s.doubt {
 			return alone, false, err
 		}
-		if mine, _ := s.readBack(sending, s.Record().Writer); !mine {
+		switch mine, rerr := s.readBack(sending, s.Record().Writer); {
+		case mine:
+		case Definite(err) && rerr != nil && !Definite(rerr):
+			return s, false, fmt.Errorf("%v, and %w: %w", err, ErrNotReadBack, rerr)
+		default:
 			return alone, false, err
 		}
 	case err != nil:
@@ -66,7 +73,7 @@ func (s *Session) acquireWrite(ctx context.Context, draft Draft) error {
 			s.trust.until = s.start + trusted(s.Length) // also if a read shows that it was applied
 			return answer, err
 		}
-		err := s.once(ctx, p)
+		err := s.onceBriefly(ctx, p)
 		switch {
 		case err == nil || Definite(err):
 			return err
@@ -86,12 +93,29 @@ func (s *Session) acquireWrite(ctx context.Context, draft Draft) error {
 	})
 }
 
+// onceBriefly is once that gives up after Brief: a run that beats is trusted for the length of a beat from the sending on.
+func (s *Session) onceBriefly(ctx context.Context, p *page) error {
+	ctx, cancel := context.WithTimeout(ctx, s.Brief)
+	defer cancel()
+	return s.once(ctx, p)
+}
+
+// Release is that of the grant. If the entry still has the ETag with which an earlier call may yet write a claim, whose
+// run would not begin, it first writes the record as it is.
+func (w *writes) Release(ctx context.Context) error {
+	if w.unclaimed != "" && w.Revision().ETag == w.unclaimed {
+		_ = w.WriteBestEffort(context.WithoutCancel(ctx), func(*record.Record) {})
+	}
+	return w.grant.Release(ctx)
+}
+
 // writeRelease writes the outcome and releases the lease, if the store combines that. It sends one call, and reports whether it
 // was applied. If not, the outcome is written as without it; if the call arrives later, its ETag may be another one by then.
 // If it arrives before the next write, that one is refused and the nonce shows that the outcome is written; the release
 // after it then gets ErrLost.
 //
-// Renewals wait meanwhile: one after the release would look like a loss. They go on if the call was not applied.
+// Renewals wait meanwhile: one after the release would look like a loss. They go on if the call was not applied, until it
+// arrives later.
 func (w *writes) writeRelease(ctx context.Context, p *page) bool {
 	combiner, combines := w.lease.(store.Combiner)
 	if !combines || w.unclear || w.open.last || p.runs { // a transaction may be committed yet; see MustExpire
@@ -117,5 +141,6 @@ func (w *writes) writeRelease(ctx context.Context, p *page) bool {
 	if w.released = err == nil; w.released {
 		w.giveUp()
 	}
+	w.leaving.Store(!w.released && !refused(err))
 	return w.released
 }

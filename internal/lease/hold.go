@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -73,7 +74,11 @@ func (s *Session) watchDeadline() (pause time.Duration, again bool) {
 // renewAgain renews the lease, unless ctx has ended, and returns when to do so again. It is a
 // chore, but Check and settle may call Renew at the same time.
 func (s *Session) renewAgain(ctx context.Context) (pause time.Duration, again bool) {
-	if err := s.inTime(ctx, s.Length/30, s.renewOnce); err != nil {
+	switch err := s.inTime(ctx, s.Length/30, s.renewOnce); {
+	case err == nil:
+	case s.leaving.Load() && !errors.Is(err, ErrNotRenewed): // who writes the outcome finds out what has ended it
+		s.giveUp()
+	default:
 		s.lose(err)
 	}
 	return s.untilRenewal(), ctx.Err() == nil

@@ -33,6 +33,8 @@ type ledger struct {
 	doubt   bool        // a write on last was sent and not refused: the store may still apply it
 	ours    []signature // of our writes that the entry may hold now, oldest first
 	open    undecided   // what a transaction may have written; zero: nothing
+
+	unclaimed string // the ETag with which an acquisition of another session may yet write a claim; empty: none may
 }
 
 // A page is one write, ready to be sent: the encoded record, and perhaps a checkpoint.

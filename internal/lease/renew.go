@@ -26,6 +26,7 @@ type grant struct {
 	giveUp   context.CancelFunc        // ends the renewals alone: the lease expires, and the trust before it
 	renewals context.Context           // ends with them
 	released bool                      // together with the outcome; only the goroutine that writes that may use it
+	leaving  atomic.Bool               // a call that releases it with the outcome may arrive yet
 	news     news
 }
 

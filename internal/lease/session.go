@@ -82,7 +82,7 @@ func (s *Session) Expired() bool {
 // Reusable reports whether another run may follow under this lease: its last write is
 // known, and its renewals go on. Only the goroutine that writes claim and outcome may call it.
 func (s *Session) Reusable() bool {
-	return !s.MustExpire() && !s.gaveUp && !s.unclear && !s.doubt && s.renewals.Err() == nil && !s.Expired()
+	return !s.MustExpire() && !s.gaveUp && !s.unclear && !s.doubt && s.renewals.Err() == nil && !s.leaving.Load() && !s.Expired()
 }
 
 // WaitPast waits until the service's clock is certainly past t, and returns the earliest

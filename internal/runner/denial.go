@@ -199,6 +199,9 @@ func (d *driver) freeUnanswered() error {
 	}
 	switch {
 	case !d.view.entry.State.Live():
+		if len(u.session.Sent()) > 0 && u.session.Revision().ETag == d.view.entry.ETag { // it may yet acquire the lease and claim
+			d.denial.left = u
+		}
 		return nil
 	case !u.idle && d.view.rec.MayRun(): // perhaps by the claim
 		d.leaves(u.session)

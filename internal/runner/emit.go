@@ -247,25 +247,30 @@ func (u *unconfirmed) shownBy(rec *record.Record) bool {
 
 // reportOnceRead keeps the last write under the lease until a read shows whether it was applied.
 func (h *hold) reportOnceRead(run event.Outcome, report func()) {
-	u := unconfirmed{h.session, h.session.Record().Writer, run, report}
+	u := unconfirmed{h.session, h.session.Record().Writer, run, report, ""}
+	if h.held == nil { // the lease was not acquired before
+		u.etag = h.session.Revision().ETag
+	}
 	h.source.state.set(func(n *snapshot) { n.unconfirmed = append(n.unconfirmed, u) })
 }
 
-// reportApplied follows a read. It reports the outcomes of writes that were applied, and forgets the others
-// unless there is a lease: until its end the store may still apply them.
+// reportApplied follows a read. It reports the outcomes of writes that were applied, and forgets those that the store cannot
+// apply any more.
 func (r *Runner) reportApplied() {
-	r.reportThose(func(u *unconfirmed) bool { return u.shownBy(&r.view.rec) }, r.view.entry.State.Live())
+	r.reportThose(func(u *unconfirmed) bool { return u.shownBy(&r.view.rec) }, func(u *unconfirmed) bool {
+		return r.view.entry.State.Live() || u.etag != "" && u.etag == r.view.entry.ETag
+	})
 }
 
 // reportThose reports the outcomes of writes that were applied. The others are kept or forgotten.
-func (b *base) reportThose(applied func(*unconfirmed) bool, keep bool) {
+func (b *base) reportThose(applied, keep func(*unconfirmed) bool) {
 	var all, left []unconfirmed
 	b.source.state.set(func(n *snapshot) { all, n.unconfirmed = n.unconfirmed, nil })
 	for _, u := range all {
 		switch {
 		case applied(&u):
 			u.report()
-		case keep:
+		case keep(&u):
 			left = append(left, u)
 		}
 	}

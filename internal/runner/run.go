@@ -242,7 +242,8 @@ func (h *hold) takeBackBriefly(ctx context.Context) error {
 	if err == nil {
 		h.written(s)
 		h.mayWrite()
-		h.reportThose(func(u *unconfirmed) bool { return u.session == s }, true) // what the claim has settled stays settled
+		ours := func(u *unconfirmed) bool { return u.session == s }
+		h.reportThose(ours, func(*unconfirmed) bool { return true }) // what the claim has settled stays settled
 	}
 	return err
 }

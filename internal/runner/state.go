@@ -101,6 +101,7 @@ type unconfirmed struct {
 	writer  string        // of the record that was sent
 	run     event.Outcome // of the run that the write claims or ends; zero: of none
 	report  func()        // emits the outcomes
+	etag    string        // of an entry without a lease to which it may be applied: it acquires the lease too; empty: it does not
 }
 
 // A claimed is a run with a claim, as an operator's order names it.
