@@ -78,7 +78,8 @@ const (
 // be up. It returns the order as it was written, with its number, its time and the name of its
 // request. An error may leave open whether the order was written; then it says so.
 // [ErrNotRunning]: there is no run to end. [ErrRefused]: the order is not possible.
-// fs.ErrNotExist: the job has no entry, since no scheduler has ever started it.
+// fs.ErrNotExist: a run is to be started or ended, and the job has no entry, since no scheduler has
+// ever started it; a pause needs none.
 func (s *Scheduler) Order(ctx context.Context, o Order) (Order, error) {
 	if err := s.Validate(); err != nil {
 		return Order{}, err
