@@ -5,7 +5,6 @@ package main
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"io"
 	"net"
 	"os"
@@ -93,11 +92,7 @@ func startup(client io.Reader) (all []byte, database string, err error) {
 	if _, err = io.ReadFull(client, all); err != nil {
 		return nil, "", err
 	}
-	n := binary.BigEndian.Uint32(all)
-	if n < 8 || n > 10_000 {
-		return nil, "", errors.New("no message of PostgreSQL's protocol")
-	}
-	all = append(all, make([]byte, n-4)...)
+	all = append(all, make([]byte, binary.BigEndian.Uint32(all)-4)...)
 	if _, err = io.ReadFull(client, all[4:]); err != nil {
 		return nil, "", err
 	}
