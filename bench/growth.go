@@ -65,7 +65,8 @@ func (m moment) share(t database.Table) string {
 
 // printGrowth prints what was seen of tables, as a second table.
 func (t table) printGrowth(out io.Writer) {
-	head := "\n| peer | after | table | rows added | updates | HOT | share since before | dead rows | table, KiB | indexes, KiB | autovacuums |\n" +
+	head := "\n| peer | after | table | rows added | updates | HOT | share since before | dead rows | " +
+		"table, KiB | indexes, KiB | autovacuums |\n" +
 		"| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |\n"
 	for _, r := range t {
 		if len(r.growth) > 0 {
