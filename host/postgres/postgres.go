@@ -66,6 +66,7 @@ type Store struct {
 	sql    statements
 	ready  atomic.Bool // the schema is there, in our version
 
+	queue queue
 	begin string        // of a transaction, with %s for its nonce
 	room  chan struct{} // has a place for each transaction that may be open
 
