@@ -2,11 +2,13 @@ package postgres_test
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/soloist-go/soloist/host/postgres"
@@ -164,6 +166,47 @@ var mistakes = []mistake{
 	{"dropLog", "name = $1", "name = $1 AND size < 3"},
 }
 
+// A caught mistake has the tests that catch it.
+type caught struct {
+	tests string
+	mistake
+}
+
+// others are not caught by the tests of what a store has to do.
+var others = []caught{
+	{"TestChangesAreHeard", mistake{"watch.go", `by != origin && strings.HasPrefix(name, app)`, `by != "" && origin != "" && strings.HasPrefix(name, app)`}},
+	{"TestChangesAreHeard", mistake{"watch.go", `by != origin && strings.HasPrefix(name, app)`, `by != origin && app != ""`}},
+	{"TestChangesAreHeard", mistake{"watch.go", `s.news.origin, app+"/", changed`, `s.news.origin, app, changed`}},
+	{"TestChangesAreHeard", mistake{"watch.go", `schema + "\x00" + prefix`, `schema + "\x00" + prefix[:0]`}},
+	{"TestChangesAreHeard", mistake{"watch.go", "s.news.count(1)", "s.news.count(0)"}},
+	{"TestChangesAreHeard", mistake{"watch.go", "ontime.Sleep(ctx, gather) || len(s.news.changes) > 0", "ontime.Sleep(ctx, gather)"}},
+	{"TestChangesAreHeard", mistake{"watch.go", "s.notify(context.WithoutCancel(ctx), names...)", "s.notify(ctx, names...)"}},
+	{"TestChangesAreHeard", mistake{"lease.go", "l.store.sql.release, l.id)\n	if err == nil {", "l.store.sql.release, l.id)\n	if err != nil {"}},
+	{"TestChangesAreHeard", mistake{"lease.go", "etag, string(record))\n	if err == nil {", "etag, string(record))\n	if err != nil {"}},
+	{"TestChangesAreHeard", mistake{"postgres.go", "	s.news.tell(name)\n", ""}},
+	{"TestChangesAreHeard", mistake{"break", "pg_notify('", "pg_notify('x"}},
+	{"TestChangesAreHeard", mistake{"createDocument", "pg_notify('", "pg_notify('x"}},
+	{"TestChangesAreHeard", mistake{"writeDocument", "pg_notify('", "pg_notify('x"}},
+	{"TestLostConnectionIsMadeAgain", mistake{"watch.go", "			changed(\"\")\n", ""}},
+	{"TestLostConnectionIsMadeAgain", mistake{"watch.go", "changed)\n		}\n		if !", "changed)\n			return nil\n		}\n		if !"}},
+	{"TestCannotWatch", mistake{"watch.go", "MaxConns < 2", "MaxConns < 1"}},
+	{"TestCannotWatch", mistake{"watch.go", "return errSilent", "return nil"}},
+	{"TestSilentAtFirst", mistake{"watch.go", "case errors.Is(err, errAlone):", "case errors.Is(err, errAlone), errors.Is(err, errSilent):"}},
+	{"TestListenThatHangs", mistake{"watch.go", "c.Exec(asked,", "c.Exec(context.WithoutCancel(asked),"}},
+	{"TestSchemaMadeDuringTheWait", mistake{"schema.go", "pgx.TxOptions{IsoLevel: pgx.ReadCommitted}", "pgx.TxOptions{}"}},
+	{"TestManyMakeOneSchema", mistake{"schema.go", `"SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"`, `"SELECT hashtextextended($1, 0)"`}},
+	{"TestStoresOfOnePoolLeaveAConnection", mistake{"tx.go", "weak.Make(pool)", "weak.Make(new(*pool))"}},
+}
+
+// all are the mistakes, and what catches each.
+func all() (all []caught) {
+	const contract = "TestStoreInVirtualTime|TestNeighbours|TestJudgedAfterTheWait|TestWaitIsBounded|TestTransaction.*|TestCommitWithoutAnswer|TestStoppedBeforeCommit"
+	for _, m := range mistakes {
+		all = append(all, caught{contract, m})
+	}
+	return append(all, others...)
+}
+
 // What the tests of a process with a mistake get by their environment.
 const (
 	mistakeVariable = "POSTGRES_MISTAKE"
@@ -172,8 +215,8 @@ const (
 
 // planted makes the mistake of this process, if it is to have one.
 func planted(t testing.TB, s *postgres.Store) *postgres.Store {
-	if i, err := strconv.Atoi(os.Getenv(mistakeVariable)); err == nil && !mistakes[i].inCode() {
-		m := mistakes[i]
+	if i, err := strconv.Atoi(os.Getenv(mistakeVariable)); err == nil && !all()[i].inCode() {
+		m := all()[i]
 		if !s.Plant(m.statement, m.text, m.with) {
 			t.Fatal("it cannot be planted")
 		}
@@ -181,21 +224,26 @@ func planted(t testing.TB, s *postgres.Store) *postgres.Store {
 	return s
 }
 
-// start returns the URL of a server; each process of TestMistakes has a database of one that they share.
+// start returns the URL of a server; the tests of a process of TestMistakes have databases of one that they share.
 func start(t testing.TB) string {
-	if url := os.Getenv(urlVariable); url != "" {
-		return url
+	url := os.Getenv(urlVariable)
+	if url == "" {
+		return server.Start(t)
 	}
-	return server.Start(t)
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), databases.Add(1))
+	run(t, session(t, url), "CREATE DATABASE "+name)
+	return strings.Replace(url, "dbname=postgres", "dbname="+name, 1)
 }
 
-// Each mistake can be made, and a test catches it, or never ends. With -v it prints the tests that fail.
+var databases atomic.Int32
+
+// Each mistake can be made, and a test catches it, or never ends; without one all tests pass. With -v it prints those that fail.
 func TestMistakes(t *testing.T) {
-	url := ""
+	url, tests := "", map[string]bool{}
 	if *mistakesFlag {
 		url = server.Start(t)
 	}
-	for i, m := range mistakes {
+	for i, m := range all() {
 		edit := proctest.Edit{File: "host/postgres/" + m.statement, Old: m.text, New: m.with}
 		if m.inCode() {
 			if _, err := proctest.Edited(edit); err != nil {
@@ -207,20 +255,26 @@ func TestMistakes(t *testing.T) {
 		if !*mistakesFlag {
 			continue // it takes minutes
 		}
+		if !tests[m.tests] {
+			tests[m.tests] = true
+			t.Run("none: "+m.tests, func(t *testing.T) {
+				t.Parallel()
+				if out, err := testsOf(os.Args[0], url, m.tests, "none"); err != nil {
+					t.Errorf("without a mistake: %v\n%s", err, out)
+				}
+			})
+		}
 		t.Run(m.statement+": "+m.with, func(t *testing.T) {
 			t.Parallel()
 			program := os.Args[0]
 			if m.inCode() {
 				program = proctest.Build(t, "host/postgres", true, edit)
 			}
-			cmd := exec.Command(program, "-test.run=^(TestStoreInVirtualTime|TestNeighbours|TestJudgedAfterTheWait|TestWaitIsBounded|TestTransaction.*|TestCommitWithoutAnswer|TestStoppedBeforeCommit)$", "-test.timeout=1m")
-			name := "mistake" + strconv.Itoa(i)
-			run(t, session(t, url), "CREATE DATABASE "+name)
-			cmd.Env = append(os.Environ(), mistakeVariable+"="+strconv.Itoa(i), urlVariable+"="+strings.Replace(url, "dbname=postgres", "dbname="+name, 1))
-			out, err := cmd.CombinedOutput()
-			found := failed.FindAllString(string(out), -1)
-			hangs := strings.Contains(string(out), "panic: test timed out")
-			if err == nil || len(found) == 0 && !hangs || strings.Contains(string(out), "cannot be planted") || strings.Contains(string(out), "SQLSTATE 42") {
+			out, err := testsOf(program, url, m.tests, strconv.Itoa(i))
+			found := failed.FindAllString(out, -1)
+			hangs := strings.Contains(out, "panic: test timed out")
+			noStatement := strings.Contains(out, "cannot be planted") || strings.Contains(out, "SQLSTATE 42") && !m.inCode()
+			if err == nil || len(found) == 0 && !hangs || noStatement {
 				t.Errorf("not caught: %v\n%.2000s", err, out)
 			}
 			t.Logf("%q, hangs: %t", found, hangs)
@@ -228,4 +282,12 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Wait|Neigh|Transaction|Commit|Stopped)\S+`)
+// testsOf runs tests with a mistake over the server of a URL, and returns what they print.
+func testsOf(program, url, tests, mistake string) (string, error) {
+	cmd := exec.Command(program, "-test.run=^("+tests+")$", "-test.timeout=2m")
+	cmd.Env = append(os.Environ(), mistakeVariable+"="+mistake, urlVariable+"="+url)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Wait|Neigh|Transaction|Commit|Stopped|Changes|Lost|Cannot|Silent|Listen|Schema|Many|Stores)\S+`)

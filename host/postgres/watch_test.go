@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/soloist-go/soloist/host/postgres"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A watch is a call of Watch that is under way.
@@ -75,7 +76,13 @@ func TestChangesAreHeard(t *testing.T) {
 		must(t, err)
 		must(t, l.Release(ctx))
 		heard(app + "/job")
-		_, err = s.Lease(app+"/job", theirs).Acquire(ctx, time.Minute, e.ETag)
+		c := s.Lease(app+"/job", third).(store.Combiner)
+		w, err := c.AcquireWrite(ctx, time.Minute, e.ETag, []byte("y"))
+		must(t, err)
+		w, err = c.WriteRelease(ctx, w.ETag, []byte("z"))
+		must(t, err)
+		heard(app + "/job")
+		_, err = s.Lease(app+"/job", theirs).Acquire(ctx, time.Minute, w.ETag)
 		must(t, err)
 		must(t, s.Break(ctx, app+"/job", 0))
 		heard(app + "/job")
@@ -94,7 +101,7 @@ func TestChangesAreHeard(t *testing.T) {
 	must(t, err)
 	e, err := other.Read(ctx, "app/job")
 	must(t, err)
-	last := other.Lease("app/job", third)
+	last := other.Lease("app/job", ours)
 	_, err = last.Acquire(ctx, time.Minute, e.ETag)
 	must(t, err)
 	must(t, last.Release(ctx))
