@@ -21,8 +21,9 @@ var mistakes = map[string]mistake{
 	"acquire": {words: "is in force until", edits: []proctest.Edit{statement("acquire: set(whenHeld+etagOf(", "acquire: set(etagOf(")}},
 	"renew":   {words: "S1 covered", edits: []proctest.Edit{statement("`ends = j.clock + e.length`", "`ends = e.ends`")}},
 	"write": {words: "S2 lease", edits: []proctest.Edit{
-		statement("write:   set(whenLost+whenOver+etagOf(", "write:   set(etagOf("),
-		statement("writeRelease: set(whenLost+whenOver+etagOf(", "writeRelease: set(etagOf("),
+		statement("write:   set(whenLost+whenOver+etagOf(", "write:   set(anyLease+etagOf("),
+		statement("writeRelease: set(whenLost+whenOver+etagOf(", "writeRelease: set(anyLease+etagOf("),
+		statement("	whenLost    =", "	anyLease = `WHEN $3::uuid IS NULL THEN 'lost' `\n	whenLost ="),
 	}},
 }
 
