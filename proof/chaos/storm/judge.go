@@ -66,7 +66,8 @@ func (j *judge) grants() {
 		switch {
 		case q.Op == "acquire":
 			early := g != nil && g.Lease != q.Lease && q.Time.Before(g.end.Add(-noted))
-			if early && !slices.ContainsFunc(j.Requests[i:], func(r *trace.Event) bool { return r.Op == "release" && r.Lease == g.Lease }) {
+			released := func(r *trace.Event) bool { return r.Op == "release" && r.Lease == g.Lease }
+			if early && !slices.ContainsFunc(j.Requests[i:], released) {
 				j.bad("%s: %s is given a lease at %s, and that of %s is in force until %s",
 					q.Job, q.Replica, clock(q.Time), g.Replica, clock(g.end))
 			}
