@@ -17,11 +17,11 @@ type mistake struct {
 
 // mistakes are of the server, and of the statements of its store.
 var mistakes = map[string]mistake{
-	"loses":   {words: "S3 claim", loses: true},
+	"loses": {words: "S3 claim", loses: true},
 	"acquire": {words: "is in force until", edits: []proctest.Edit{
 		statement("acquire: set(whenHeld+etagOf(", "acquire: set(etagOf("),
 	}},
-	"renew":   {words: "S1 covered", edits: []proctest.Edit{statement("`ends = j.clock + e.length`", "`ends = e.ends`")}},
+	"renew": {words: "S1 covered", edits: []proctest.Edit{statement("`ends = j.clock + e.length`", "`ends = e.ends`")}},
 	"write": {words: "S2 lease", edits: []proctest.Edit{
 		statement("write:   set(whenLost+whenOver+etagOf(", "write:   set(anyLease+etagOf("),
 		statement("writeRelease: set(whenLost+whenOver+etagOf(", "writeRelease: set(anyLease+etagOf("),
