@@ -19,13 +19,13 @@ type mistake struct {
 var mistakes = map[string]mistake{
 	"loses": {words: "S3 claim", loses: true},
 	"acquire": {words: "is in force until", edits: []proctest.Edit{
-		statement("acquire: set(whenHeld+etagOf(", "acquire: set(etagOf("),
+		statement("was text\", whenHeld+whenChanged, taken),", "was text\", whenChanged, taken),"),
 	}},
 	"renew": {words: "S1 covered", edits: []proctest.Edit{statement("`ends = j.clock + e.length`", "`ends = e.ends`")}},
 	"write": {words: "S2 lease", edits: []proctest.Edit{
-		statement("write:   set(whenLost+whenOver+etagOf(", "write:   set(anyLease+etagOf("),
-		statement("writeRelease: set(whenLost+whenOver+etagOf(", "writeRelease: set(anyLease+etagOf("),
-		statement("	whenLost    =", "	anyLease = `WHEN $3::uuid IS NULL THEN 'lost' `\n	whenLost ="),
+		statement("whenLost+whenOver+whenChanged, written),", "anyLease+whenChanged, written),"),
+		statement("whenLost+whenOver+whenChanged, written+", "anyLease+whenChanged, written+"),
+		statement("	whenLost    =", "	anyLease = `WHEN lease IS NULL THEN 'lost' `\n	whenLost ="),
 	}},
 }
 
