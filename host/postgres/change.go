@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -26,11 +27,20 @@ type ask struct {
 	verdict  string // empty: the statement has said nothing of it
 	revision store.Revision
 
-	queued struct {
-		taken    context.CancelFunc // it need not wait for a connection any more
-		deadline time.Time          // of the caller; zero: none
-		done     chan struct{}      // closed once the statement is over
-		err      error              // what it failed with
+	shared *shared       // the statement that it shares; nil: none yet
+	over   chan struct{} // closed once that has ended
+	err    error         // of it
+}
+
+// A shared statement goes on as long as one of its callers waits for it.
+type shared struct {
+	waiting atomic.Int64
+	cancel  context.CancelFunc
+}
+
+func (s *shared) leave() {
+	if s.waiting.Add(-1) == 0 {
+		s.cancel()
 	}
 }
 
@@ -71,70 +81,80 @@ func (s *Store) together(ctx context.Context, o op, name, statement string, args
 	if err := s.prepare(ctx, o, name); err != nil {
 		return store.Revision{}, err
 	}
-	a := &ask{op: o, name: name, statement: statement, args: args}
-	waits, taken := context.WithCancel(ctx)
-	defer taken()
-	a.queued.taken, a.queued.done = taken, make(chan struct{})
-	a.queued.deadline, _ = ctx.Deadline()
-
+	a := &ask{op: o, name: name, statement: statement, args: args, over: make(chan struct{})}
 	s.queue.add(a)
-	conn, err := s.pool.Acquire(waits)
-	all := s.queue.take(a, err == nil)
-	switch {
-	case all == nil && err == nil: // another call has taken it along
-		conn.Release()
-	case all == nil:
-	case err != nil:
-		return store.Revision{}, s.translate(o, name, err)
-	case len(all) == 1:
-		defer conn.Release()
-		return s.changeBy(ctx, conn, a)
-	default:
-		go runAll(context.WithoutCancel(ctx), conn, all) // not here, since the end of ctx ends this call and not the others
-	}
 	select {
-	case <-a.queued.done:
+	case s.places <- struct{}{}:
+		if !s.queue.leave(a) { // another call has taken it along
+			<-s.places
+			break
+		}
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			<-s.places
+			return store.Revision{}, s.translate(o, name, err)
+		}
+		free := func() { conn.Release(); <-s.places }
+		with := new(shared)
+		all := s.queue.follow(a, with)
+		if len(all) == 1 {
+			defer free()
+			return s.changeBy(ctx, conn, a)
+		}
+		var lasts context.Context
+		lasts, with.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		go func() { // not here, since the end of ctx ends this call and not the others
+			defer free()
+			runShared(lasts, conn, all)
+		}()
+	case <-a.over:
 	case <-ctx.Done():
-		return store.Revision{}, s.translate(o, name, context.Cause(ctx))
+		if s.queue.leave(a) {
+			return store.Revision{}, s.translate(o, name, ctx.Err())
+		}
+	}
+	return s.wait(ctx, a)
+}
+
+// wait returns the answer of a shared statement.
+func (s *Store) wait(ctx context.Context, a *ask) (store.Revision, error) {
+	defer a.shared.leave()
+	select {
+	case <-a.over:
+	case <-ctx.Done():
+		return store.Revision{}, s.translate(a.op, a.name, ctx.Err())
 	}
 	switch {
-	case a.queued.err != nil:
-		return store.Revision{}, s.translate(o, name, a.queued.err)
+	case a.err != nil:
+		return store.Revision{}, s.translate(a.op, a.name, a.err)
 	case a.verdict == "":
 		return s.changeBy(ctx, s.pool, a)
 	}
 	return a.answer()
 }
 
-// runAll runs one statement for calls of one kind. It goes on as long as one of them waits.
-func runAll(ctx context.Context, conn *pgxpool.Conn, all []*ask) {
-	defer conn.Release()
-	until := all[0].queued.deadline
-	for _, a := range all {
-		if until.IsZero() || a.queued.deadline.IsZero() {
-			until = time.Now().Add(statementTime)
-			break
+// runShared runs one statement for calls of one kind.
+func runShared(ctx context.Context, conn *pgxpool.Conn, all []*ask) {
+	err := errUnended
+	defer func() {
+		for _, a := range all {
+			a.err = err
+			close(a.over)
 		}
-		if a.queued.deadline.After(until) {
-			until = a.queued.deadline
-		}
-	}
-	ctx, cancel := context.WithDeadline(ctx, until)
-	defer cancel()
-	err := run(ctx, conn, strings.Replace(all[0].statement, forUpdate, forUpdateFree, 1), all...)
-	if isRefusal(err) {
+	}()
+	if err = run(ctx, conn, strings.Replace(all[0].statement, forUpdate, forUpdateFree, 1), all...); notDone(err) {
 		err = nil
-	}
-	for _, a := range all {
-		a.queued.err = err
-		close(a.queued.done)
 	}
 }
 
-// isRefusal reports whether the server has refused a statement, and goes on: nothing of it was done.
-func isRefusal(err error) bool {
+var errUnended = errors.New("the statement did not end")
+
+// notDone reports whether an error says that nothing of a statement was done: the server has refused it and goes on, or it was
+// not sent. Class 08 and 40003 leave that open (https://www.postgresql.org/docs/current/errcodes-appendix.html).
+func notDone(err error) bool {
 	e, ok := errors.AsType[*pgconn.PgError](err)
-	return ok && e.SeverityUnlocalized == "ERROR"
+	refused := ok && e.SeverityUnlocalized == "ERROR" && e.Code != "40003" && !strings.HasPrefix(e.Code, "08")
+	return refused || pgconn.SafeToRetry(err)
 }
 
 // run runs a statement for some calls, with different names.
@@ -201,7 +221,7 @@ func lockTime(ctx context.Context) string {
 	return strconv.FormatInt(max((d*9/10).Milliseconds(), 1), 10) // zero would be no limit
 }
 
-// A queue has the calls that wait for a connection, those of one statement together.
+// A queue has the calls that wait for a place, those of one statement together.
 type queue struct {
 	mu      sync.Mutex
 	waiting map[string][]*ask
@@ -219,30 +239,34 @@ func (q *queue) add(a *ask) {
 	q.waiting[a.statement] = append(q.waiting[a.statement], a)
 }
 
-// take takes a call out of the queue, and also the others of its statement if it may; none that asks for an entry of one before
-// it. It returns nil if the call is not there any more.
-func (q *queue) take(a *ask, others bool) (all []*ask) {
+// leave takes a call out of the queue, and reports whether it was there.
+func (q *queue) leave(a *ask) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	waiting := q.waiting[a.statement]
 	i := slices.Index(waiting, a)
-	if i < 0 {
-		return nil
+	if i >= 0 {
+		q.waiting[a.statement] = slices.Delete(waiting, i, i+1)
 	}
-	waiting = slices.Delete(waiting, i, i+1)
-	all = []*ask{a}
-	if others {
-		names := map[string]bool{a.name: true}
-		waiting = slices.DeleteFunc(waiting, func(b *ask) bool {
-			if names[b.name] || len(all) == mostTogether {
-				return false
-			}
-			names[b.name] = true
-			all = append(all, b)
-			b.queued.taken()
-			return true
-		})
+	return i >= 0
+}
+
+// follow returns a call and those that it takes out of the queue: of its statement, and none for the entry of one before it.
+func (q *queue) follow(a *ask, with *shared) []*ask {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	all, names := []*ask{a}, map[string]bool{a.name: true}
+	q.waiting[a.statement] = slices.DeleteFunc(q.waiting[a.statement], func(b *ask) bool {
+		if names[b.name] || len(all) == mostTogether {
+			return false
+		}
+		names[b.name] = true
+		all = append(all, b)
+		return true
+	})
+	with.waiting.Store(int64(len(all)))
+	for _, b := range all {
+		b.shared = with
 	}
-	q.waiting[a.statement] = waiting
 	return all
 }

@@ -198,20 +198,24 @@ var others = []caught{
 	{"TestStoresOfOnePoolLeaveAConnection", mistake{"tx.go", "weak.Make(pool)", "weak.Make(new(*pool))"}},
 
 	// Calls that share a statement: one for each of them, waits, answers that get mixed up, contexts, what is sent again.
-	{"TestTogether.*", mistake{"change.go", "	if others {", "	if others && len(waiting) < 1 {"}},
+	{"TestTogether.*", mistake{"change.go", "	all, names := []*ask{a}, map[string]bool{a.name: true}\n", "	all, names := []*ask{a}, map[string]bool{a.name: true}\n	if len(q.waiting) > 0 {\n		with.waiting.Store(1)\n		return all\n	}\n"}},
 	{"TestTogether.*", mistake{"change.go", "if names[b.name] || len(all)", "if len(all)"}},
 	{"TestTogether.*", mistake{"change.go", " || len(all) == mostTogether", ""}},
 	{"TestTogether.*", mistake{"change.go", "forUpdate, forUpdateFree, 1)", "forUpdate, forUpdate, 1)"}},
 	{"TestTogether.*", mistake{"change.go", "		values[j] = a.args[i].(T)", "		_, values[j] = a, all[0].args[i].(T)"}},
 	{"TestTogether.*", mistake{"change.go", "a.verdict, a.revision = answers[a.name].verdict, answers[a.name].revision", "a.verdict, a.revision = answers[all[0].name].verdict, answers[all[0].name].revision"}},
-	{"TestTogether.*", mistake{"change.go", "runAll(context.WithoutCancel(ctx), conn, all)", "runAll(ctx, conn, all)"}},
-	{"TestTogether.*", mistake{"change.go", "		go runAll(", "		runAll("}},
-	{"TestTogether.*", mistake{"change.go", "	ctx, cancel := context.WithDeadline(ctx, until)", "	ctx, cancel := context.WithDeadline(ctx, until.Add(time.Hour))"}},
-	{"TestTogether.*", mistake{"change.go", "	if isRefusal(err) {", "	if false {"}},
-	{"TestTogether.*", mistake{"change.go", "	if isRefusal(err) {", "	if err != nil {"}},
-	{"TestTogether.*", mistake{"change.go", "e.SeverityUnlocalized == \"ERROR\"", "e.SeverityUnlocalized != \"\""}},
-	{"TestTogether.*", mistake{"change.go", "		return s.changeBy(ctx, s.pool, a)\n	}\n	return a.answer()", "		return a.answer()\n	}\n	return a.answer()"}},
-	{"TestTogether.*", mistake{"change.go", "	case all == nil && err == nil: // another call has taken it along\n		conn.Release()", "	case all == nil && err == nil:"}},
+	{"TestTogether.*", mistake{"change.go", "context.WithCancel(context.WithoutCancel(ctx))", "context.WithCancel(ctx)"}},
+	{"TestTogether.*", mistake{"change.go", "		go func() { // not here", "		func() { // not here"}},
+	{"TestTogether.*", mistake{"change.go", "	if s.waiting.Add(-1) == 0 {", "	if s.waiting.Add(-1) == 0 && false {"}},
+	{"TestTogether.*", mistake{"change.go", "	if s.waiting.Add(-1) == 0 {", "	if s.waiting.Add(-1) > 0 {"}},
+	{"TestTogether.*", mistake{"change.go", "all...); notDone(err) {", "all...); err != nil && notDone(nil) {"}},
+	{"TestTogether.*", mistake{"change.go", "all...); notDone(err) {", "all...); err != nil {"}},
+	{"TestTogether.*", mistake{"change.go", "ok && e.SeverityUnlocalized == \"ERROR\" &&", "ok &&"}},
+	{"TestTogether.*", mistake{"change.go", "		return err // what it has said", "		return nil // what it has said"}},
+	{"TestTogether.*", mistake{"change.go", "	case a.verdict == \"\":\n		return s.changeBy(ctx, s.pool, a)\n", "	case false:\n"}},
+	{"TestTogether.*", mistake{"change.go", "		if s.queue.leave(a) {\n			return store.Revision{}, s.translate(o, name, ctx.Err())", "		if a.shared == nil {\n			return store.Revision{}, s.translate(o, name, ctx.Err())"}},
+	{"TestTogether.*", mistake{"change.go", "		return store.Revision{}, s.translate(a.op, a.name, ctx.Err())", "		return store.Revision{}, s.translate(a.op, a.name, context.Cause(ctx))"}},
+	{"TestPlannedOnce", mistake{"statements.go", "(SELECT $%d::%s[])", "$%d::%s[]"}},
 }
 
 // all are the mistakes, and what catches each.
@@ -306,4 +310,4 @@ func testsOf(program, url, tests, mistake string) (string, error) {
 	return string(out), err
 }
 
-var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Together|Wait|Neigh|Transaction|Commit|Stopped|Changes|Lost|Cannot|Silent|Listen|Schema|Many|Stores)\S*`)
+var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Together|Planned|Wait|Neigh|Transaction|Commit|Stopped|Changes|Lost|Cannot|Silent|Listen|Schema|Many|Stores)\S*`)

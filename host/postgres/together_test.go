@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/soloist-go/soloist/host/postgres"
@@ -82,6 +83,11 @@ func (c *crowd) meet(calls ...func() error) []<-chan error {
 	must(c, err)
 	defer conn.Release()
 	c.statements.Store(0)
+	return c.queue(calls...)
+}
+
+// queue starts calls one after the other, when there is no connection.
+func (c *crowd) queue(calls ...func() error) []<-chan error {
 	answers := make([]<-chan error, len(calls))
 	for i, call := range calls {
 		answer := make(chan error, 1)
@@ -244,9 +250,21 @@ func TestTogetherBesideALockedRow(t *testing.T) {
 	c.holds(3, "x", store.Leased)
 }
 
-// blocked returns once a statement of the crowd waits for the table, which another session has locked.
+// blocked returns once a statement of the crowd, which its connection knows already, waits for the table, which another session
+// has locked.
 func (c *crowd) blocked(url string, calls ...func() error) (answers []<-chan error, other *pgx.Conn) {
 	c.Helper()
+	stale := func(i int) func() error {
+		return func() error {
+			_, err := c.combiner(i).AcquireWrite(c.Context(), time.Minute, idOf(i), []byte("stale"))
+			return err
+		}
+	}
+	for _, answer := range c.meet(stale(0), stale(1)) {
+		if err := <-answer; !errors.Is(err, store.ErrChanged) {
+			c.Fatal(err)
+		}
+	}
 	other = session(c, url)
 	run(c, other, "BEGIN")
 	run(c, other, "LOCK TABLE "+c.schema+".entry IN ACCESS EXCLUSIVE MODE")
@@ -255,15 +273,15 @@ func (c *crowd) blocked(url string, calls ...func() error) (answers []<-chan err
 	return answers, other
 }
 
-// A caller that gives up ends its own call.
+// A caller that gives up ends its own call, and does not say more of it than it knows.
 func TestTogetherWithOneThatGivesUp(t *testing.T) {
 	url := start(t)
 	c := newCrowd(t, url, 3)
-	ctx, giveUp := context.WithCancel(t.Context())
+	ctx, giveUp := context.WithCancelCause(t.Context())
 	answers, other := c.blocked(url, func() error { return c.take(ctx, 0, "x") },
 		func() error { return c.take(t.Context(), 1, "x") }, func() error { return c.take(t.Context(), 2, "x") })
-	giveUp()
-	if err := <-answers[0]; !errors.Is(err, context.Canceled) {
+	giveUp(&pgconn.PgError{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: "42501", Message: "of another call"})
+	if err := <-answers[0]; !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrPermission) {
 		t.Errorf("%v, want that the call has ended", err)
 	}
 	run(t, other, "COMMIT")
@@ -277,21 +295,68 @@ func TestTogetherWithOneThatGivesUp(t *testing.T) {
 	}
 }
 
-// The statement ends with the patience of the most patient caller, and frees its connection.
+// Calls that give up before they have got a connection are not sent.
+func TestTogetherBeforeAConnection(t *testing.T) {
+	c := newCrowd(t, start(t), 3)
+	ctx, giveUp := context.WithCancel(t.Context())
+	call := func(ctx context.Context, i int) func() error {
+		return func() error {
+			err := c.take(ctx, i, "x")
+			if i == 1 {
+				err = errors.Join(err, c.take(t.Context(), 2, "x")) // before the connection is free
+			}
+			return err
+		}
+	}
+	conn, err := c.pool.Acquire(t.Context())
+	must(t, err)
+	answers := c.queue(call(ctx, 0), call(ctx, 1))
+	giveUp()
+	if err := <-answers[0]; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that the call has ended", err)
+	}
+	for c.Queued() != 1 {
+		runtime.Gosched()
+	}
+	c.statements.Store(0)
+	conn.Release()
+	if err := <-answers[1]; !errors.Is(err, context.Canceled) {
+		t.Errorf("%v, want that the call has ended", err)
+	}
+	c.made(1)
+	c.holds(0, "new", store.Available)
+	c.holds(1, "new", store.Available)
+	c.holds(2, "x", store.Leased)
+}
+
+// The statement ends when all of its callers have given up, and frees its connection.
 func TestTogetherEnds(t *testing.T) {
 	url := start(t)
 	c := newCrowd(t, url, 2)
-	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
-	defer cancel()
+	ctx, giveUp := context.WithCancel(t.Context())
 	answers, other := c.blocked(url, func() error { return c.take(ctx, 0, "x") }, func() error { return c.take(ctx, 1, "x") })
+	giveUp()
 	for _, answer := range answers {
-		if err := <-answer; !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("%v, want that the time is over", err)
+		if err := <-answer; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want that the call has ended", err)
 		}
 	}
 	_, err := c.pool.Exec(t.Context(), "SELECT 1") // there is a connection while the table is still locked
 	must(t, err)
 	run(t, other, "COMMIT")
+}
+
+// A statement is planned for any number of calls, and not anew for each: that takes longer than the call.
+func TestPlannedOnce(t *testing.T) {
+	c := newCrowd(t, start(t), 1)
+	must(t, c.take(t.Context(), 0, "x"))
+	for range 20 {
+		_, err := c.Lease(entryOf(0), idOf(0)).Renew(t.Context())
+		must(t, err)
+	}
+	if got := run(t, c.pool, "SELECT max(generic_plans)::text FROM pg_prepared_statements"); got != "15" { // after five of their own
+		t.Errorf("%s of 20 calls had the same plan, want 15", got)
+	}
 }
 
 // A call that the server refuses is refused alone.
