@@ -13,7 +13,7 @@ import (
 func TestClient(t *testing.T) {
 	storetest.Test(t, storetest.Harness{Virtual: true, New: func(t *testing.T) store.Store {
 		c := &Cluster{log: newLog()}
-		c.net = &world.Network{Log: c.log, Calm: time.Now(), Service: newService()}
+		c.net = &world.Network{Log: c.log, Calm: time.Now(), Service: c.service()}
 		t.Cleanup(c.net.Late.Wait)
 		return world.Client{Send: (&world.Line{Network: c.net, Machine: c.machine("r", 0)}).Send}
 	}})

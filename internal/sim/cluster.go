@@ -32,6 +32,7 @@ type Config struct {
 	Zero          bool                // replicas are started by alarms, and end by themselves
 	Single        bool                // once all is well, one thing at a time goes wrong
 	Draw          string              // once all is well, what no seed draws: one of [Draws]
+	Store         world.Store         // the service is over it; nil: blobs
 }
 
 // A Cluster is some replicas of a program over one simulated service.
