@@ -34,7 +34,7 @@ type Store interface {
 // So the network of a simulation lies before the calls, and its log has what the store has answered, in that order.
 type Stored struct{ Store }
 
-// Answer implements [Service]. An error that is none of the contract is no fault that a simulation has asked for.
+// Answer implements [Service]. An error that is none of the contract's sentinels has the status 400, and its text as the code.
 func (s Stored) Answer(r *blobtest.Request) blobtest.Answer {
 	a := blobtest.Answer{Status: http.StatusOK, Header: http.Header{}}
 	err := s.apply(context.Background(), r, &a)
@@ -55,7 +55,7 @@ func (s Stored) Answer(r *blobtest.Request) blobtest.Answer {
 		}
 	}
 	if err != nil {
-		panic(fmt.Sprint(r.Op, " ", r.Blob, ": ", err))
+		return blobtest.Refused(a.Date, http.StatusBadRequest, err.Error())
 	}
 	return a
 }
@@ -77,7 +77,7 @@ func (s Stored) apply(ctx context.Context, r *blobtest.Request, a *blobtest.Answ
 		e, err = s.Read(ctx, r.Blob)
 		*a, rev = shown(e), e.Revision
 	case "get":
-		if !ofDocument(r) {
+		if r.LeaseID() != "" { // a document has none
 			a.Body, err = l.Load(ctx, etag)
 			return err
 		}
@@ -108,14 +108,14 @@ func (s Stored) apply(ctx context.Context, r *blobtest.Request, a *blobtest.Answ
 	case "release":
 		return l.Release(ctx)
 	case "break":
-		switch period := r.Header["x-ms-lease-break-period"]; {
-		case etag != "":
+		if etag != "" {
 			return s.BreakUnchanged(ctx, r.Blob, etag)
-		case period == "":
-			return s.Break(ctx, r.Blob, -1)
-		default:
-			return s.Break(ctx, r.Blob, 0)
 		}
+		period := time.Duration(-1)
+		if seconds, err := strconv.Atoi(r.Header["x-ms-lease-break-period"]); err == nil {
+			period = time.Duration(seconds) * time.Second
+		}
+		return s.Break(ctx, r.Blob, period)
 	case "delete":
 		if etag, err = s.etag(ctx, r); err == nil {
 			return s.Remove(ctx, r.Blob, etag)
@@ -132,17 +132,20 @@ type wholeLease interface {
 	store.Combiner
 }
 
-func (s Stored) lease(r *blobtest.Request) wholeLease { return s.Lease(r.Blob, r.LeaseID()).(wholeLease) }
+func (s Stored) lease(r *blobtest.Request) wholeLease {
+	return s.Lease(r.Blob, r.LeaseID()).(wholeLease)
+}
 
 func (s Stored) put(ctx context.Context, r *blobtest.Request) (store.Revision, error) {
-	etag, record := r.Header[IfMatch], []byte(r.Header[MetaKey])
+	etag := r.Header[IfMatch]
+	record, ofEntry := r.Header[MetaKey]
 	switch {
-	case ofDocument(r):
+	case !ofEntry:
 		return s.WriteDocument(ctx, r.Blob, etag, r.Body)
 	case r.LeaseID() != "":
-		return s.lease(r).Save(ctx, etag, record, r.Body)
+		return s.lease(r).Save(ctx, etag, []byte(record), r.Body)
 	}
-	e, err := s.Create(ctx, r.Blob, record)
+	e, err := s.Create(ctx, r.Blob, []byte(record))
 	return e.Revision, err
 }
 
@@ -164,8 +167,6 @@ func (s Stored) overwrite(ctx context.Context, r *blobtest.Request) (store.Revis
 	}
 	return rev, err
 }
-
-func ofDocument(r *blobtest.Request) bool { return strings.Contains(r.Blob, "/.") }
 
 // shown is the answer to a read of an entry.
 func shown(e store.Entry) blobtest.Answer {
