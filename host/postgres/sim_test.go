@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"flag"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,6 +18,8 @@ var (
 	fromFlag  = flag.Uint64("from", 1, "the first seed")
 	seedsFlag = flag.Uint64("seeds", 2, "how many clusters of each kind to simulate")
 )
+
+var clusters atomic.Int64
 
 // The kinds of clusters, as in the tests of package sim.
 var (
@@ -47,9 +50,49 @@ func TestSimulation(t *testing.T) {
 	}
 }
 
+// Mistakes that a few clusters find, as the suite of a store does.
+var fatal = []mistake{
+	{"create", "DO NOTHING", "DO UPDATE SET record = excluded.record"},
+	{"acquire", "WHEN etag::text <> $5 THEN 'changed'", "WHEN $5 = '' THEN 'changed'"},
+	{"acquire", "id = $3::uuid, length", "id = coalesce(e.id, $3::uuid), length"},
+	{"renew", "WHEN id IS DISTINCT FROM $3::uuid THEN 'lost'", "WHEN $3::uuid IS NULL THEN 'lost'"},
+	{"renew", "ends = j.clock + e.length", "ends = e.ends"},
+	{"write", "WHEN id IS DISTINCT FROM $3::uuid THEN 'lost'", "WHEN id <> $3::uuid AND false THEN 'lost'"},
+	{"write", "WHEN NOT live THEN 'lost'", ""},
+	{"save", "checkpoint = $6::bytea", "checkpoint = e.checkpoint"},
+	{"acquireWrite", "WHEN etag::text <> $5 THEN 'changed'", "WHEN $5 = '' THEN 'changed'"},
+	{"acquireWrite", "etag = gen_random_uuid(), ", ""},
+	{"writeRelease", "WHEN NOT live THEN 'lost'", ""},
+	{"writeRelease", "etag = gen_random_uuid(), ", ""},
+	{"writeRelease", "id = NULL, ends = '-infinity'", "ends = e.ends"},
+	{"writeDocument", "etag = gen_random_uuid(), ", ""},
+}
+
+// With each of these mistakes one of few clusters has not all the properties.
+func TestMistakesInSimulation(t *testing.T) {
+	if !*mistakesFlag {
+		t.Skip("it takes minutes: -mistakes")
+	}
+	const most = 10
+	url := start(t)
+	for _, m := range fatal {
+		t.Run(m.statement+": "+m.with, func(t *testing.T) {
+			t.Parallel()
+			c := usual
+			for c.Seed = 1; c.Seed <= most; c.Seed++ {
+				if bad := judge.Judge(simulate(t, url, c, m)); len(bad) > 0 {
+					t.Logf("seed %d: %v", c.Seed, bad[0])
+					return
+				}
+			}
+			t.Errorf("%d clusters have all properties", most)
+		})
+	}
+}
+
 // simulate runs a cluster in a schema of its own, over statements of which one may have a mistake.
 func simulate(t *testing.T, url string, c sim.Config, m mistake) (l *trace.Log) {
-	schema := fmt.Sprintf("sim%d", time.Now().UnixNano())
+	schema := fmt.Sprint("sim", clusters.Add(1))
 	synctest.Test(t, func(t *testing.T) {
 		s := virtual(t, url, schema)
 		if m.text != "" && !s.Plant(m.statement, m.text, m.with) {

@@ -19,8 +19,8 @@ func (cfg *Config) service() world.Service {
 // whole is what a machine has of the store that all share, with documents.
 func (c *Cluster) whole(l *world.Line) wholeStore {
 	if !c.piped {
-		brief := c.Store != nil && draw.New(c.Seed, 0, "brief").Chance(0.5)
-		return world.Client{Send: l.Send, Combines: draw.Combines(c.Seed), Brief: brief}
+		able := c.Store != nil && draw.New(c.Seed, 0, "able").Chance(0.5) // the store has all that no blob has
+		return world.Client{Send: l.Send, Combines: able || draw.Combines(c.Seed), Brief: able}
 	}
 	config := l.Machine.Azure
 	if config.Transport = l; config.AccountName == "" && config.ConnectionString == "" {
