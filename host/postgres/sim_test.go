@@ -3,6 +3,7 @@ package postgres_test
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -31,8 +32,12 @@ var (
 
 // The clusters of package sim, over the real server in virtual time, have all the properties that its judge demands.
 func TestSimulation(t *testing.T) {
+	kinds := map[string]sim.Config{"usual": usual, "zero": atZero, "single": single}
+	if testing.Short() {
+		kinds = map[string]sim.Config{"usual": usual}
+	}
 	url := start(t)
-	for kind, c := range map[string]sim.Config{"usual": usual, "zero": atZero, "single": single} {
+	for kind, c := range kinds {
 		for n := range *seedsFlag {
 			c.Seed = *fromFlag + n
 			t.Run(fmt.Sprint(kind, c.Seed), func(t *testing.T) {
@@ -42,7 +47,7 @@ func TestSimulation(t *testing.T) {
 					t.Error(v)
 				}
 				for _, e := range l.Events {
-					if e.Status == 400 { // no other error than those of the contract
+					if e.Status == http.StatusBadRequest { // none of the contract's errors
 						t.Error(e.Time, e.Op, e.Job, e.Code)
 					}
 				}
