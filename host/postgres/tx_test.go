@@ -157,6 +157,8 @@ func TestTransactionSettings(t *testing.T) {
 	}
 }
 
+var errTrouble = errors.New("trouble on the way")
+
 // A cut connection does something when a text is sent: an error of that is the answer, else there is none.
 type cut struct {
 	net.Conn

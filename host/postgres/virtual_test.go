@@ -16,7 +16,7 @@ import (
 
 // virtual opens a store whose server judges by the time of the bubble: before each call the session gets it as a setting. The
 // statements are those of any store but for that.
-func virtual(t testing.TB, url string) *postgres.Store {
+func virtual(t testing.TB, url, schema string) *postgres.Store {
 	t.Helper()
 	c, err := pgxpool.ParseConfig(url)
 	must(t, err)
@@ -26,7 +26,7 @@ func virtual(t testing.TB, url string) *postgres.Store {
 	pool, err := pgxpool.NewWithConfig(t.Context(), c)
 	must(t, err)
 	t.Cleanup(pool.Close)
-	s := open(t, postgres.Config{Pool: pool})
+	s := open(t, postgres.Config{Pool: pool, Schema: schema})
 	s.UseClock("current_setting('virtual.now')::timestamptz")
 	return s
 }
@@ -36,7 +36,7 @@ func TestStoreInVirtualTime(t *testing.T) {
 	url := start(t)
 	put, kept := effects(t, url)
 	storetest.Test(t, storetest.Harness{
-		New:     func(t *testing.T) store.Store { return timed{virtual(t, url)} },
+		New:     func(t *testing.T) store.Store { return timed{virtual(t, url, "")} },
 		Virtual: true,
 		Put:     put, Kept: kept,
 	})

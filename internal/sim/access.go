@@ -8,13 +8,19 @@ import (
 	"github.com/soloist-go/soloist/store"
 )
 
-// newService is the service of a cluster. It keeps no log of its own.
-func newService() *blobtest.Blob { return &blobtest.Blob{Forgets: true} }
+// service is what a cluster runs over. Blobs keep no log of their own.
+func (cfg *Config) service() world.Service {
+	if cfg.Store != nil {
+		return world.Stored{Store: cfg.Store}
+	}
+	return &blobtest.Blob{Forgets: true}
+}
 
 // whole is what a machine has of the store that all share, with documents.
 func (c *Cluster) whole(l *world.Line) wholeStore {
 	if !c.piped {
-		return world.Client{Send: l.Send, Combines: draw.Combines(c.Seed)}
+		able := c.Store != nil && draw.New(c.Seed, 0, "able").Chance(0.5) // the store has all that no blob has
+		return world.Client{Send: l.Send, Combines: able || draw.Combines(c.Seed), Brief: able}
 	}
 	config := l.Machine.Azure
 	if config.Transport = l; config.AccountName == "" && config.ConnectionString == "" {

@@ -1,8 +1,9 @@
 // Package sim simulates a cluster.
 //
 // [Simulate] runs real schedulers over one service, [blobtest.Blob], in most seeds without the
-// client library and HTTP: see package world for what they have below them, with clocks that are
-// wrong, a network that loses, delays and refuses, and machines that crash and are suspended. Package
+// client library and HTTP, or a store that the caller gives: see package world for what they have
+// below them, with clocks that are wrong, a network that loses, delays and refuses, and machines
+// that crash and are suspended. Package
 // draw has what is drawn from the seed. Here is what a replica does, and its operators and deploys.
 // It leaves a [trace.Log], which package judge judges.
 package sim
@@ -32,6 +33,7 @@ type Config struct {
 	Zero          bool                // replicas are started by alarms, and end by themselves
 	Single        bool                // once all is well, one thing at a time goes wrong
 	Draw          string              // once all is well, what no seed draws: one of [Draws]
+	Store         world.Store         // the service in place of blobs, empty; nil: blobs
 }
 
 // A Cluster is some replicas of a program over one simulated service.

@@ -20,7 +20,7 @@ func (c *Cluster) operate(d draw.PlannedFault) {
 	case "break now":
 		c.breakNow(d.Job)
 	case "delete container":
-		if !c.foreign() {
+		if !c.foreign() && c.Store == nil {
 			c.deleteContainer()
 		}
 	case "delete":

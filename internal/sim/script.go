@@ -57,7 +57,7 @@ func NewScript() *Script {
 	s := &Script{There: Leg, Back: Leg}
 	c := &Cluster{log: newLog(), piped: true,
 		end: time.Now().Add(1e6 * time.Hour), healed: make(chan struct{})}
-	c.net = &world.Network{Service: newService(), Log: c.log, Calm: c.end}
+	c.net = &world.Network{Service: c.service(), Log: c.log, Calm: c.end}
 	c.net.Direct = func(ctx context.Context, one *world.Call) (*http.Response, error) {
 		if s.Direct == nil {
 			return (&RPC{one, s}).Go(ctx)

@@ -14,6 +14,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/soloist-go/soloist/host/local"
 	"github.com/soloist-go/soloist/internal/sim"
 	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/internal/sim/judge"
@@ -63,6 +64,17 @@ func TestSeeds(t *testing.T) {
 		if met["spoilt: "+kind] == 0 {
 			t.Errorf("nowhere: %s", kind)
 		}
+	}
+}
+
+// TestSeedsOverStore simulates clusters over a store in place of blobs, as the tests of host/postgres do.
+func TestSeedsOverStore(t *testing.T) {
+	first, n := named(2)
+	for s := first; s < first+uint64(n); s++ {
+		t.Run(fmt.Sprint(s), func(t *testing.T) {
+			t.Parallel()
+			holds(t, s, simulate(t, sim.Config{Seed: s, Length: *length, Store: new(local.Memory)}))
+		})
 	}
 }
 

@@ -84,12 +84,12 @@ func newCluster(cfg Config) *Cluster {
 	time.Sleep(draw.New(cfg.Seed, 0, "start").Between(0, time.Hour))
 	c := &Cluster{Config: cfg, log: newLog(), locks: locks, onces: onces,
 		healed: make(chan struct{}), over: make(chan struct{})}
-	c.net = &world.Network{Seed: cfg.Seed, Service: newService(), Log: c.log}
+	c.net = &world.Network{Seed: cfg.Seed, Service: cfg.service(), Log: c.log}
 	c.version.now = cfg.Program
 	for i := range cfg.Replicas {
 		c.slots = append(c.slots, &slot{Cluster: c, index: i, orders: make(chan string)})
 	}
-	c.piped = draw.New(cfg.Seed, 0, "client library").Below(16) == 0
+	c.piped = c.Store == nil && draw.New(cfg.Seed, 0, "client library").Below(16) == 0
 	c.ordered = cfg.Single || draw.New(cfg.Seed, 0, "ordered").Chance(0.5)
 	if !c.ordered { // a job that pauses itself needs the orders, to be resumed
 		c.Program = slices.Clone(c.Program)

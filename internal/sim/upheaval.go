@@ -91,6 +91,9 @@ func (c *Cluster) holdByTool(d draw.PlannedFault) {
 	r := draw.New(c.Seed, 0, tool, d.Job, trace.TimeOfDay(d.At))
 	id := fmt.Sprintf("%08x-0000-4000-8000-%012x", uint32(r.Next()), r.Next()>>16)
 	span := draw.Pick(r, blobtest.Forever, 15*time.Second, time.Minute)
+	if c.Store != nil { // it has no infinite leases
+		span = max(span, draw.Fence)
+	}
 	acquire := []string{"x-ms-proposed-lease-id", id, "x-ms-lease-duration", strconv.Itoa(int(span / time.Second))}
 	for tries := 0; !c.request("acquire", d.Job, acquire...).OK(); tries++ {
 		if tries == 30 || !c.idle(r.Between(time.Second, 5*time.Second)) {

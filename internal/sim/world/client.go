@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/soloist-go/soloist/internal/blobtest"
+	"github.com/soloist-go/soloist/internal/sim/draw"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -19,6 +20,7 @@ import (
 type Client struct {
 	Send     Sender
 	Combines bool // it takes two steps in one call, as no blob service does
+	Brief    bool // its leases may be as short as a second, as no blob service's
 }
 
 // ask sends a request. What it is for decides what a refusal means.
@@ -90,7 +92,12 @@ func (s Client) insert(ctx context.Context, what, name string, body []byte, head
 	return rev, err
 }
 
-func (s Client) Limits() (shortest, longest time.Duration) { return 15 * time.Second, time.Minute }
+func (s Client) Limits() (shortest, longest time.Duration) {
+	if s.Brief {
+		return time.Second, time.Minute
+	}
+	return draw.Fence, time.Minute
+}
 
 func (s Client) Create(ctx context.Context, name string, record []byte) (store.Entry, error) {
 	rev, err := s.insert(ctx, "create", name, nil, NoneMatch, "*", MetaKey, string(record))

@@ -26,7 +26,7 @@ func (n *Network) Add(f draw.NetworkFault) {
 // many of them there were.
 type Network struct {
 	Seed    uint64
-	Service *blobtest.Blob
+	Service Service
 	Log     *trace.Log
 	Faults  []draw.NetworkFault
 	Calm    time.Time                                            // from then on nothing goes wrong
