@@ -81,7 +81,8 @@ func Launch(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// Standby returns a server that follows s until the test has ended. application_name at s is standby.
+// Standby returns a server that follows s until the test has ended: a copy of it, for which s stops and starts again. That
+// takes no pg_basebackup, which not every installation has. application_name at s is standby.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
 	return started(t, func() (*Server, error) {
@@ -89,8 +90,12 @@ func (s *Server) Standby(t testing.TB) *Server {
 		if err != nil {
 			return nil, err
 		}
-		if err = next.run("pg_basebackup", "-D", next.data(), "-d", s.Local()+" application_name=standby", "-R", "--checkpoint=fast", "--no-sync"); err == nil {
-			err = next.Start()
+		const follow = `cp -R "$1" "$2" && cd "$2" && touch standby.signal && echo "primary_conninfo = '$3'" >>postgresql.auto.conf`
+		if err = s.stop(); err == nil {
+			err = next.run("sh", "-c", follow, "sh", s.data(), next.data(), s.Local()+" application_name=standby")
+		}
+		if err == nil {
+			err = errors.Join(s.Start(), next.Start())
 		}
 		if err != nil {
 			return nil, errors.Join(err, os.RemoveAll(next.Dir))
@@ -146,7 +151,7 @@ func (s *Server) URL(address string) string {
 	return "postgres://soloist@" + cmp.Or(address, s.Address()) + "/postgres?sslmode=disable"
 }
 
-// run runs a program of PostgreSQL.
+// run runs a program of PostgreSQL, or of the PATH.
 func (s *Server) run(program string, args ...string) error {
 	out, err := s.command(program, args...).CombinedOutput()
 	if err != nil {
@@ -156,7 +161,10 @@ func (s *Server) run(program string, args ...string) error {
 }
 
 func (s *Server) command(program string, args ...string) *exec.Cmd {
-	all := slices.Concat(s.as, []string{filepath.Join(s.bin, program)}, args)
+	if path, err := exec.LookPath(filepath.Join(s.bin, program)); err == nil { // an installation may have no psql
+		program = path
+	}
+	all := slices.Concat(s.as, []string{program}, args)
 	cmd := exec.Command(all[0], all[1:]...)
 	cmd.Dir, cmd.Env = s.Dir, append(os.Environ(), "LC_ALL=C")
 	return cmd
@@ -164,7 +172,7 @@ func (s *Server) command(program string, args ...string) *exec.Cmd {
 
 // Query returns what the server answers to a statement, a line for each row.
 func (s *Server) Query(statement string) (string, error) {
-	out, err := exec.Command(filepath.Join(s.bin, "psql"), s.Local(), "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statement).Output()
+	out, err := s.command("psql", s.Local(), "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statement).Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("psql: %w: %s", err, failed.Stderr)
 	}
@@ -237,17 +245,19 @@ func (s *Server) start() error {
 }
 
 // Close ends the server and removes its directory, unless a start has failed.
-func (s *Server) Close() error {
-	var err error
-	if s.cmd != nil {
-		s.stdin.Close()
-		<-s.done
-		if err = s.cmd.Wait(); err != nil {
-			err = fmt.Errorf("postgres: %w: %s", err, s.log.String())
-		}
-		s.cmd = nil
+func (s *Server) Close() error { return errors.Join(s.stop(), os.RemoveAll(s.Dir)) }
+
+func (s *Server) stop() (err error) {
+	if s.cmd == nil {
+		return nil
 	}
-	return errors.Join(err, os.RemoveAll(s.Dir))
+	s.stdin.Close()
+	<-s.done
+	if err = s.cmd.Wait(); err != nil {
+		err = fmt.Errorf("postgres: %w: %s", err, s.log.String())
+	}
+	s.cmd = nil
+	return err
 }
 
 // Kill ends all processes of the server by kill -9.
