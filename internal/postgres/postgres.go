@@ -2,7 +2,6 @@
 package postgres
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -60,10 +59,7 @@ type Server struct {
 	as       []string
 	settings []string
 
-	cmd   *exec.Cmd // nil: it was killed
-	stdin interface{ Close() error }
-	done  chan struct{}
-	log   *strings.Builder // to be read after done
+	process *process // nil: it was killed
 }
 
 // Launch returns once a new server accepts connections.
@@ -179,10 +175,6 @@ func (s *Server) Query(statement string) (string, error) {
 	return string(out), err
 }
 
-// watched runs a command that is told to stop when standard input ends, so
-// that it cannot outlive the test however that ends.
-const watched = `exec 3<&0; (cat <&3; kill -INT $$) >/dev/null 2>&1 & exec "$@" 3<&- </dev/null`
-
 // Start returns when the server accepts connections, or reads if it is a
 // standby. It is also called after Kill, with settings to add to those of before.
 func (s *Server) Start(settings ...string) (err error) {
@@ -202,79 +194,35 @@ func (s *Server) start() error {
 	for _, setting := range s.settings {
 		args = append(args, "-c", setting)
 	}
-	cmd := s.command("postgres", args...)
-	cmd.Args = slices.Concat([]string{"sh", "-c", watched, "sh"}, cmd.Args)
 	var err error
-	if cmd.Path, err = exec.LookPath("sh"); err != nil {
-		return err
-	}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	ready, done, log := make(chan struct{}), make(chan struct{}), new(strings.Builder)
-	go func() {
-		defer close(done)
-		found := false
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			log.WriteString(lines.Text() + "\n")
-			if !found && strings.Contains(lines.Text(), "database system is ready to accept") {
-				found = true
-				close(ready)
-			}
-		}
-	}()
-	s.cmd, s.stdin, s.done, s.log = cmd, stdin, done, log
-	select {
-	case <-ready:
-		return nil
-	case <-done:
-		err := s.Close()
-		return fmt.Errorf("postgres ended at once: %w: %s", err, log.String())
-	case <-time.After(time.Minute):
-		s.Kill()
-		return errors.New("postgres does not start: " + log.String())
-	}
+	s.process, err = spawn(s.command("postgres", args...), "database system is ready to accept")
+	return err
 }
 
-// Close ends the server and removes its directory, unless a start has failed.
+// Close ends the server and removes its directory.
 func (s *Server) Close() error { return errors.Join(s.stop(), os.RemoveAll(s.Dir)) }
 
-func (s *Server) stop() (err error) {
-	if s.cmd == nil {
+func (s *Server) stop() error {
+	if s.process == nil {
 		return nil
 	}
-	s.stdin.Close()
-	<-s.done
-	if err = s.cmd.Wait(); err != nil {
-		err = fmt.Errorf("postgres: %w: %s", err, s.log.String())
-	}
-	s.cmd = nil
+	err := s.process.stop()
+	s.process = nil
 	return err
 }
 
 // Kill ends all processes of the server by kill -9.
 func (s *Server) Kill() {
-	if s.cmd == nil {
+	if s.process == nil {
 		return
 	}
 	s.Signal("KILL")
-	s.stdin.Close()
-	<-s.done
-	_ = s.cmd.Wait() // it was killed
-	s.cmd = nil
+	_ = s.stop() // it was killed
 }
 
 // Signal sends a signal, such as STOP, to all processes of the server.
 func (s *Server) Signal(name string) {
-	pids := []string{strconv.Itoa(s.cmd.Process.Pid)}
+	pids := []string{strconv.Itoa(s.process.cmd.Process.Pid)}
 	_ = exec.Command("kill", "-STOP", pids[0]).Run() // it starts no more of them meanwhile
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range all {
@@ -320,23 +268,26 @@ func asUser(path string) ([]string, error) {
 var ErrNone = errors.New("no initdb on the PATH or in /usr/lib/postgresql: apt-get install postgresql")
 
 // findOrInstall returns the directory of initdb: Debian's is not on the PATH.
-func findOrInstall() (string, error) {
-	if bin := find(); bin != "" {
-		return bin, nil
+func findOrInstall() (string, error) { return orInstall(find, "postgresql", ErrNone) }
+
+// orInstall returns what find finds, in CI once a package is installed; else the error none.
+func orInstall(find func() string, pkg string, none error) (string, error) {
+	if found := find(); found != "" {
+		return found, nil
 	}
 	if os.Getenv("CI") != "true" {
-		return "", ErrNone
+		return "", none
 	}
-	install := "apt-get update -q && apt-get install -qy --no-install-recommends postgresql"
+	install := "apt-get update -q && apt-get install -qy --no-install-recommends " + pkg
 	cmd := exec.Command("sh", "-c", install)
 	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", install, err, out)
 	}
-	if bin := find(); bin != "" {
-		return bin, nil
+	if found := find(); found != "" {
+		return found, nil
 	}
-	return "", ErrNone
+	return "", none
 }
 
 func find() string {
