@@ -1,9 +1,14 @@
 package postgres_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
+
+	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/host/postgres"
 	"github.com/soloist-go/soloist/host/storetest"
 	server "github.com/soloist-go/soloist/internal/postgres"
@@ -21,13 +26,30 @@ func TestThroughPgBouncer(t *testing.T) {
 				t.Skip("this PgBouncer knows no prepared statements: want 1.21 or later")
 			}
 			url := bouncer.URL + "&default_query_exec_mode=" + mode
+			madeDuringTheWait(t, at.Local(), url)
+			query(t, at, "DROP SCHEMA soloist CASCADE")
+			if strings.HasPrefix(mode, "cache") { // it reads no results as text
+				query(t, at, "ALTER DATABASE postgres SET DateStyle = German")
+				query(t, at, "ALTER DATABASE postgres SET bytea_output = escape")
+			}
 			one, other := open(t, postgres.Config{URL: url}), open(t, postgres.Config{URL: url + "&pool_max_conns=1"})
 			put, kept := effects(t, at.Local())
-			storetest.Test(t, storetest.Harness{
-				New: func(*testing.T) store.Store { return one },
-				Two: func(*testing.T) (store.Store, store.Store) { return one, other },
-				Put: put, Kept: kept,
+			t.Run("suite", func(t *testing.T) {
+				storetest.Test(t, storetest.Harness{
+					New: func(*testing.T) store.Store { return one },
+					Two: func(*testing.T) (store.Store, store.Store) { return one, other },
+					Put: put, Kept: kept,
+				})
 			})
+			soloistRun(t, one, func(ctx context.Context, run *soloist.Run) error {
+				err := postgres.SaveInTx(ctx, run, 7, func(tx pgx.Tx) error { return put(ctx, tx, "saved") })
+				return errors.Join(err, postgres.InTx(ctx, run, func(tx pgx.Tx) error { return put(ctx, tx, "finished") }))
+			})
+			for _, key := range []string{"saved", "finished"} {
+				if n, err := kept(t.Context(), key); n != 1 || err != nil {
+					t.Errorf("%s: %d effects, %v", key, n, err)
+				}
+			}
 			if err := one.Watch(t.Context(), "app", func(string) {}); err == nil || !strings.Contains(err.Error(), "no notification arrives") {
 				t.Errorf("got %v, want no notifications", err)
 			}
