@@ -278,10 +278,12 @@ func orInstall(find func() string, pkg string, none error) (string, error) {
 	if os.Getenv("CI") != "true" {
 		return "", none
 	}
-	install := "apt-get update -q && apt-get install -qy --no-install-recommends " + pkg
-	cmd := exec.Command("sh", "-c", install)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	install := "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends " + pkg
+	args := []string{"sh", "-c", install}
+	if os.Getuid() != 0 {
+		args = append([]string{"sudo", "-n"}, args...)
+	}
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", install, err, out)
 	}
 	if found := find(); found != "" {
