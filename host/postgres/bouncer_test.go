@@ -32,7 +32,8 @@ func TestThroughPgBouncer(t *testing.T) {
 				query(t, at, "ALTER DATABASE postgres SET DateStyle = German")
 				query(t, at, "ALTER DATABASE postgres SET bytea_output = escape")
 			}
-			one, other := open(t, postgres.Config{URL: url}), open(t, postgres.Config{URL: url + "&pool_max_conns=1"})
+			one := patient{open(t, postgres.Config{URL: url})}
+			other := patient{open(t, postgres.Config{URL: url + "&pool_max_conns=1"})}
 			put, kept := effects(t, at.Local())
 			t.Run("suite", func(t *testing.T) {
 				storetest.Test(t, storetest.Harness{
