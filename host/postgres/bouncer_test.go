@@ -40,6 +40,7 @@ func TestThroughPgBouncer(t *testing.T) {
 					New: func(*testing.T) store.Store { return one },
 					Two: func(*testing.T) (store.Store, store.Store) { return one, other },
 					Put: put, Kept: kept,
+					Differences: takesLess,
 				})
 			})
 			soloistRun(t, one, func(ctx context.Context, run *soloist.Run) error {

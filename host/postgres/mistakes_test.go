@@ -194,6 +194,9 @@ func TestMistakes(t *testing.T) {
 	url := ""
 	if *mistakesFlag {
 		url = server.Start(t)
+		if out, err := runMistake(t, os.Args[0], url, "none"); err != nil {
+			t.Fatalf("the tests fail without a mistake: %v\n%s", err, out)
+		}
 	}
 	for i, m := range mistakes {
 		edit := proctest.Edit{File: "host/postgres/" + m.statement, Old: m.text, New: m.with}
@@ -213,11 +216,7 @@ func TestMistakes(t *testing.T) {
 			if m.inCode() {
 				program = proctest.Build(t, "host/postgres", true, edit)
 			}
-			cmd := exec.Command(program, "-test.run=^(TestStoreInVirtualTime|TestNeighbours|TestJudgedAfterTheWait|TestWaitIsBounded|TestTransaction.*|TestCommitWithoutAnswer|TestStoppedBeforeCommit)$", "-test.timeout=1m")
-			name := "mistake" + strconv.Itoa(i)
-			run(t, session(t, url), "CREATE DATABASE "+name)
-			cmd.Env = append(os.Environ(), mistakeVariable+"="+strconv.Itoa(i), urlVariable+"="+strings.Replace(url, "dbname=postgres", "dbname="+name, 1))
-			out, err := cmd.CombinedOutput()
+			out, err := runMistake(t, program, url, strconv.Itoa(i))
 			found := failed.FindAllString(string(out), -1)
 			hangs := strings.Contains(string(out), "panic: test timed out")
 			if err == nil || len(found) == 0 && !hangs || strings.Contains(string(out), "cannot be planted") || strings.Contains(string(out), "SQLSTATE 42") {
@@ -226,6 +225,15 @@ func TestMistakes(t *testing.T) {
 			t.Logf("%q, hangs: %t", found, hangs)
 		})
 	}
+}
+
+// runMistake runs the tests in a database of their own with a mistake.
+func runMistake(t *testing.T, program, url, mistake string) ([]byte, error) {
+	t.Helper()
+	run(t, session(t, url), "CREATE DATABASE mistake"+mistake)
+	cmd := exec.Command(program, "-test.run=^(TestStoreInVirtualTime|TestNeighbours|TestJudgedAfterTheWait|TestWaitIsBounded|TestTransaction.*|TestCommitWithoutAnswer|TestStoppedBeforeCommit)$", "-test.timeout=3m")
+	cmd.Env = append(os.Environ(), mistakeVariable+"="+mistake, urlVariable+"="+strings.Replace(url, "dbname=postgres", "dbname=mistake"+mistake, 1))
+	return cmd.CombinedOutput()
 }
 
 var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Wait|Neigh|Transaction|Commit|Stopped)\S+`)

@@ -37,6 +37,12 @@ func newGround(t testing.TB, url string, c postgres.Config) *ground {
 	must(t, err)
 	must(t, acquire(g.s, e, ours, time.Minute))
 	g.etag = e.ETag
+	t.Cleanup(func() { // for another test in the same database
+		_, err := g.watch.Exec(context.Background(), "DROP SCHEMA soloist CASCADE; DROP TABLE effects")
+		if err != nil {
+			t.Error(err)
+		}
+	})
 	return g
 }
 
@@ -148,10 +154,11 @@ func TestTransactionSettings(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGround(t, url, test.c)
-			_, err := g.watch.Exec(t.Context(), "ALTER ROLE soloist SET default_transaction_isolation = serializable")
+			alter := "ALTER DATABASE " + run(t, g.watch, "SELECT quote_ident(current_database())")
+			_, err := g.watch.Exec(t.Context(), alter+" SET default_transaction_isolation = serializable")
 			must(t, err)
-			defer g.watch.Exec(context.Background(), "ALTER ROLE soloist RESET ALL") //nolint:errcheck // the next case would fail
-			g.s.Reset()                                                              // sessions from now on have it, where they do not name another
+			defer g.watch.Exec(context.Background(), alter+" RESET ALL") //nolint:errcheck // the next case would fail
+			g.s.Reset()                                                  // sessions from now on have it, where they do not name another
 			_, err = g.transact(t.Context(), func(tx pgx.Tx) {
 				if got := run(t, tx, "SHOW statement_timeout"); got != test.limit {
 					t.Errorf("a statement may take %s, want %s", got, test.limit)
