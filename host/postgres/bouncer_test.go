@@ -2,7 +2,6 @@ package postgres_test
 
 import (
 	"context"
-	"errors"
 	"strings"
 	"testing"
 
@@ -45,7 +44,10 @@ func TestThroughPgBouncer(t *testing.T) {
 			})
 			soloistRun(t, one, func(ctx context.Context, run *soloist.Run) error {
 				err := postgres.SaveInTx(ctx, run, 7, func(tx pgx.Tx) error { return put(ctx, tx, "saved") })
-				return errors.Join(err, postgres.InTx(ctx, run, func(tx pgx.Tx) error { return put(ctx, tx, "finished") }))
+				if err != nil {
+					return err
+				}
+				return postgres.InTx(ctx, run, func(tx pgx.Tx) error { return put(ctx, tx, "finished") })
 			})
 			for _, key := range []string{"saved", "finished"} {
 				if n, err := kept(t.Context(), key); n != 1 || err != nil {

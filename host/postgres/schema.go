@@ -194,8 +194,8 @@ func (s *Store) version(ctx context.Context, c querier) (v int, err error) {
 		return 0, err
 	}
 	var serves int
-	err = c.QueryRow(ctx, tablesOf(s.schema, s.prefix).fill("SELECT coalesce(max(version), 0), coalesce(max(serves), 0) FROM {version}")).
-		Scan(&v, &serves)
+	newest := tablesOf(s.schema, s.prefix).fill("SELECT coalesce(max(version), 0), coalesce(max(serves), 0) FROM {version}")
+	err = c.QueryRow(ctx, newest).Scan(&v, &serves)
 	if err == nil && serves > len(migrations) {
 		return v, &unfitError{fmt.Sprintf("the schema %s has version %d, of a newer program, and this program knows versions up to "+
 			"%d: use that program's version of github.com/soloist-go/soloist/host/postgres, or another schema",
@@ -241,11 +241,11 @@ func checkVersion(server string) error {
 // pooler in between ignores them.
 func checkSession(ctx context.Context, c *pgx.Conn) error {
 	var isolation, dates, bytes string
-	err := c.QueryRow(ctx, "SELECT current_setting('default_transaction_isolation'), current_setting('DateStyle'), current_setting('bytea_output')").
-		Scan(&isolation, &dates, &bytes)
+	err := c.QueryRow(ctx, `SELECT current_setting('default_transaction_isolation'), current_setting('DateStyle'),
+	current_setting('bytea_output')`).Scan(&isolation, &dates, &bytes)
 	if err == nil && isolation != "read committed" {
-		return &unfitError{fmt.Sprintf("default_transaction_isolation is %s, under which calls that meet at a row fail: want read committed, "+
-			"in the settings of the pool, or by ALTER ROLE %s SET default_transaction_isolation = 'read committed'",
+		return &unfitError{fmt.Sprintf("default_transaction_isolation is %s, under which calls that meet at a row fail: want "+
+			"read committed, in the settings of the pool, or by ALTER ROLE %s SET default_transaction_isolation = 'read committed'",
 			isolation, pgx.Identifier{c.Config().User}.Sanitize())}
 	}
 	mode := c.Config().DefaultQueryExecMode

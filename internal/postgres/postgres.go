@@ -1,4 +1,4 @@
-// Package postgres runs PostgreSQL for tests.
+// Package postgres runs PostgreSQL, and PgBouncer before it, for tests.
 package postgres
 
 import (
