@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/soloist-go/soloist/bench/internal/database"
 )
 
 func TestWrongArgumentsSayWhatIsAllowed(t *testing.T) {
@@ -103,5 +105,28 @@ func TestEachModuleHasOneImporter(t *testing.T) {
 		if len(dirs) != 1 {
 			t.Errorf("%s is imported by %q, want exactly one package", m, dirs)
 		}
+	}
+}
+
+func TestGrowthSharesAreSinceTheMomentBefore(t *testing.T) {
+	at := func(updates, hot int64) []database.Table {
+		return []database.Table{{Name: "entry", Updates: updates, Hot: hot, Size: 8 << 10}, {Name: "log"}}
+	}
+	all := table{{spec: spec{peer: "river"}}, {spec: spec{peer: "postgres"}, growth: []moment{
+		{tables: at(200, 100)}, {after: time.Minute, tables: at(600, 490), before: at(200, 100)},
+	}}}
+	var b strings.Builder
+	all.printGrowth(&b)
+	for _, want := range []string{
+		"| postgres | 0s | entry | 0 | 200 | 100 | 50.00 % | 0 | 8 | 0 | 0 |",
+		"| postgres | 1m0s | entry | 0 | 600 | 490 | 97.50 % | 0 | 8 | 0 | 0 |",
+		"| postgres | 1m0s | log | 0 | 0 | 0 | - |",
+	} {
+		if strings.Count(b.String(), want) != 1 {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if heads := strings.Count(b.String(), "| peer |"); heads != 1 {
+		t.Errorf("%d heads in\n%s", heads, b.String())
 	}
 }

@@ -35,7 +35,7 @@ func open(ctx context.Context, s *services, space string, of spec) (*fleet, erro
 		err = s.space(ctx, address, space)
 	}
 	return &fleet{spec: of, Fleet: proctest.Fleet{Program: program}, settings: replica.Settings{
-		Service: address, Space: space, Ahead: strings.HasSuffix(of.peer, "ahead"), Jobs: of.jobs, Lease: of.lease, Leads: of.lease > 0}}, err
+		Service: address, Space: space, Ahead: strings.HasSuffix(of.peer, "ahead"), Jobs: of.jobs, Lease: of.lease, Leads: of.lease > 0, History: of.growth}}, err
 }
 
 // names returns the names of the replicas.

@@ -45,7 +45,7 @@ func run(ctx context.Context, o options) (err error) {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	b := &bench{options: o, services: &services{dir: dir, ready: map[string]string{}}}
+	b := &bench{options: o, services: &services{dir: dir, tapped: o.trips, ready: map[string]string{}}}
 	defer func() { err = errors.Join(err, b.services.Close()) }()
 	if err = b.prepare(ctx); err != nil {
 		return err
@@ -54,6 +54,7 @@ func run(ctx context.Context, o options) (err error) {
 	err = b.all(ctx, &t)
 	fmt.Printf("%s, %s\n\n", machine(), time.Since(began).Round(time.Second))
 	t.print(os.Stdout)
+	t.printGrowth(os.Stdout)
 	return err
 }
 

@@ -17,9 +17,10 @@ import (
 type row struct {
 	spec
 	Report
-	cpu   float64            // of one processor, of all replicas, in percent
-	rss   float64            // of one replica, MiB
-	calls map[string]float64 // of the service for each tick of a job, or each hour if idle, by kind; nil: they are not counted
+	cpu    float64            // of one processor, of all replicas, in percent
+	rss    float64            // of one replica, MiB
+	calls  map[string]float64 // of the service for each tick of a job, or each hour if idle, by kind; nil: they are not counted
+	growth []moment
 }
 
 // A bench measures.
@@ -86,6 +87,11 @@ func (b *bench) measure(ctx context.Context, f *fleet, r *row) error {
 	}
 	if w.End, err = f.pass(ctx, w.Begin); err != nil {
 		return err
+	}
+	if f.growth {
+		if r.growth, err = b.growth(ctx, f, w); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(until(ctx, w.End.Add(-min(j.Every/2, time.Second*5/2))), f.check()); err != nil {
 		return err

@@ -18,6 +18,7 @@ type options struct {
 	peers     []string        // empty: the peers of each scenario
 	leases    []time.Duration // of a leader
 	ticks     int             // zero: as many as the scenario says
+	trips     bool            // count round trips to PostgreSQL
 }
 
 // parse reads the command line.
@@ -28,6 +29,7 @@ func parse(args []string, out io.Writer) (o options, err error) {
 	peersText := set.String("peers", "", "whom to measure: some of "+strings.Join(peerNames(), ",")+"; empty: as each scenario says")
 	lease := set.String("lease", "3s,1s", "the leases of a leader, of the scenario leader; etcd has its shortest one beside each")
 	set.IntVar(&o.ticks, "ticks", 0, "how many ticks, or faults, a scenario has; 0: as it says")
+	set.BoolVar(&o.trips, "trips", false, "count round trips to PostgreSQL as well, by a proxy that makes each take longer")
 	set.Usage = func() { usage(set) }
 	if err := set.Parse(args); err != nil {
 		return o, err

@@ -11,6 +11,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -59,8 +60,11 @@ func (s *services) postgres(ctx context.Context) (string, error) {
 		address := "host=" + dir + " user=bench sslmode=disable"
 		starts, cancel := context.WithTimeout(ctx, time.Minute)
 		defer cancel()
-		s.server, err = database.Connect(starts, address)
-		return address, err
+		if s.server, err = database.Connect(starts, address); err != nil || !s.tapped {
+			return address, err
+		}
+		own, err := s.tap(dir)
+		return strings.Replace(address, dir, own, 1), err
 	})
 }
 

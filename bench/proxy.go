@@ -11,9 +11,12 @@ import (
 	"github.com/soloist-go/soloist/internal/azurite"
 )
 
+// roundTrip is a way of a request of statements to PostgreSQL and back.
+const roundTrip = "round trip"
+
 // callKinds are what calls are counted as: statements of PostgreSQL, and operations of the Blob service. A document is the
 // content of a blob: operators' orders, and what a replica reports about itself.
-var callKinds = []string{"statement", "acquire", "renew", "release", "read", "metadata", "list", "document", "other"}
+var callKinds = []string{"statement", roundTrip, "acquire", "renew", "release", "read", "metadata", "list", "document", "other"}
 
 // A proxy is before the Blob service and counts the calls by container and kind.
 type proxy struct {

@@ -22,6 +22,7 @@ type scenario struct {
 	ticks       int             // how many; of a scenario with faults, how many faults
 	faults      func(n int) faults
 	idle        []int // numbers of jobs that are not due, for so many minutes as there are ticks; each in a fleet of its own, all at once
+	growth      bool  // its jobs keep a history, and the growth of its tables is looked at
 	leads       bool  // there is one leader, and no ticks: a fleet for each lease of the options
 }
 
@@ -43,6 +44,8 @@ var scenarios = []scenario{
 		ticks: 5, faults: killLeader, leads: true},
 	{name: "idle", about: "jobs that are not due, for so many minutes as -ticks says, all peers at once", peers: []string{"soloist", "postgres", "river", "dbos", "gocronpg"},
 		every: 24 * time.Hour, together: true, idle: []int{10, 100, 1000}, ticks: 5},
+	{name: "hour", about: "100 jobs in each second with their history, and how the tables grow; an hour with -ticks 3600", peers: []string{"postgres"},
+		jobs: 100, every: time.Second, ticks: 60, growth: true},
 	{name: "fifty", about: "50 replicas", peers: soloists, jobs: 1, every: 5 * time.Second, replicas: 50, ticks: 3},
 	{name: "balance", about: "20 jobs in each second, and a rolling restart", peers: soloists, jobs: 20, every: time.Second, ticks: 24, faults: rollingRestart},
 }
@@ -54,7 +57,7 @@ type spec struct {
 	size                    int // how many replicas
 	skew                    time.Duration
 	skewed                  bool // its program's clock may be wrong
-	idle                    bool
+	idle, growth            bool
 	ticks                   int
 	faults                  faults
 	lease                   time.Duration // of a leader; zero: it has ticks
@@ -100,7 +103,7 @@ func (s scenario) second(i int) time.Duration {
 
 // fleets returns the fleets of one peer.
 func (s scenario) fleets(o options, peer string, at time.Duration) (all []spec) {
-	one := spec{scenario: s.name, peer: peer, jobs: replica.Jobs(s.jobs, s.every, at, s.works...), size: max(3, s.replicas), ticks: s.ticks}
+	one := spec{scenario: s.name, peer: peer, jobs: replica.Jobs(s.jobs, s.every, at, s.works...), size: max(3, s.replicas), ticks: s.ticks, growth: s.growth}
 	if o.ticks > 0 {
 		one.ticks = o.ticks
 	}

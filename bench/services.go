@@ -54,6 +54,8 @@ type services struct {
 	dir     string            // for programs and data
 	proxy   *proxy            // before Azurite; nil without it
 	server  *database.Server  // of PostgreSQL; nil without it
+	tapped  bool              // clients of PostgreSQL go through a tap
+	trips   *tap              // that; nil without it
 	ready   map[string]string // addresses by name
 	closers []func() error
 }
@@ -88,7 +90,11 @@ func (s *services) calls(ctx context.Context, w replica.Settings) (map[string]in
 	switch {
 	case w.Service == s.ready[postgres]:
 		n, err := s.server.Statements(ctx, w.Space)
-		return map[string]int{"statement": n}, err
+		all := map[string]int{"statement": n}
+		if s.trips != nil {
+			all[roundTrip] = s.trips.Of(w.Space)
+		}
+		return all, err
 	case s.proxy != nil:
 		return s.proxy.Of(w.Space), nil
 	}

@@ -49,8 +49,8 @@ func (t table) ratio(r row) string {
 	return fmt.Sprintf("%.1f x", float64(percentile(r.Delays, 50))/float64(percentile(t[i].Delays, 50)))
 }
 
-// callsText has the calls for each tick of a job by kind, and their sum without the calls for documents, which replicas
-// read at their own pace; of replicas that idle, all calls in an hour.
+// callsText has the calls for each tick of a job by kind, and their sum without round trips, which are
+// other figures of the same, and without the calls for documents, which replicas read at their own pace; of replicas that idle, all calls in an hour.
 func (r row) callsText() string {
 	var all []string
 	var sum float64
@@ -60,7 +60,7 @@ func (r row) callsText() string {
 	}
 	for _, kind := range callKinds {
 		n := r.calls[kind]
-		if kind != "document" || of != "" {
+		if kind != roundTrip && (kind != "document" || of != "") {
 			sum += n
 		}
 		if n > 0 {

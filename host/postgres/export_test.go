@@ -27,6 +27,16 @@ var LockTime = lockTime
 // Reset closes the connections.
 func (s *Store) Reset() { s.pool.Reset() }
 
+// Queued is how many calls wait for a connection.
+func (s *Store) Queued() (n int) {
+	s.queue.mu.Lock()
+	defer s.queue.mu.Unlock()
+	for _, waiting := range s.queue.waiting {
+		n += len(waiting)
+	}
+	return n
+}
+
 // UseClock has all statements judge by another clock, an expression.
 func (s *Store) UseClock(clock string) {
 	for _, v := range reflect.ValueOf(&s.sql).Elem().Fields() {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"strconv"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -33,7 +32,7 @@ func (l *lease) Acquire(ctx context.Context, d time.Duration, etag string) (stor
 	if err := l.checkLength(acquire, d); err != nil {
 		return store.Revision{}, err
 	}
-	return l.store.change(ctx, acquire, l.name, l.store.sql.acquire, l.id, d.Microseconds(), etag)
+	return l.store.together(ctx, acquire, l.name, l.store.sql.acquire, l.id, d.Microseconds(), etag)
 }
 
 func (l *lease) checkLength(o op, d time.Duration) error {
@@ -44,14 +43,14 @@ func (l *lease) checkLength(o op, d time.Duration) error {
 }
 
 func (l *lease) Renew(ctx context.Context) (store.Revision, error) {
-	return l.store.change(ctx, renew, l.name, l.store.sql.renew, l.id)
+	return l.store.together(ctx, renew, l.name, l.store.sql.renew, l.id)
 }
 
 func (l *lease) Write(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	if err := checkRecord(write, l.name, record); err != nil {
 		return store.Revision{}, err
 	}
-	return l.store.change(ctx, write, l.name, l.store.sql.write, l.id, etag, string(record))
+	return l.store.together(ctx, write, l.name, l.store.sql.write, l.id, etag, string(record))
 }
 
 func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte) (store.Revision, error) {
@@ -62,7 +61,7 @@ func (l *lease) Save(ctx context.Context, etag string, record, checkpoint []byte
 }
 
 func (l *lease) Release(ctx context.Context) error {
-	_, err := l.store.change(ctx, release, l.name, l.store.sql.release, l.id)
+	_, err := l.store.together(ctx, release, l.name, l.store.sql.release, l.id)
 	if err == nil {
 		l.store.news.tell(l.name)
 	}
@@ -73,14 +72,14 @@ func (l *lease) AcquireWrite(ctx context.Context, d time.Duration, etag string, 
 	if err := errors.Join(l.checkLength(acquireWrite, d), checkRecord(acquireWrite, l.name, record)); err != nil {
 		return store.Revision{}, err
 	}
-	return l.store.change(ctx, acquireWrite, l.name, l.store.sql.acquireWrite, l.id, d.Microseconds(), etag, string(record))
+	return l.store.together(ctx, acquireWrite, l.name, l.store.sql.acquireWrite, l.id, d.Microseconds(), etag, string(record))
 }
 
 func (l *lease) WriteRelease(ctx context.Context, etag string, record []byte) (store.Revision, error) {
 	if err := checkRecord(writeRelease, l.name, record); err != nil {
 		return store.Revision{}, err
 	}
-	r, err := l.store.change(ctx, writeRelease, l.name, l.store.sql.writeRelease, l.id, etag, string(record))
+	r, err := l.store.together(ctx, writeRelease, l.name, l.store.sql.writeRelease, l.id, etag, string(record))
 	if err == nil {
 		l.store.news.tell(l.name)
 	}
@@ -121,43 +120,8 @@ func (s *Store) Break(ctx context.Context, name string, period time.Duration) er
 
 // BreakUnchanged implements [store.ConditionalBreaker].
 func (s *Store) BreakUnchanged(ctx context.Context, name, etag string) error {
-	_, err := s.change(ctx, breaks, name, s.sql.breakUnchanged, 0, etag)
+	_, err := s.change(ctx, breaks, name, s.sql.breakUnchanged, int64(0), etag)
 	return err
-}
-
-// change runs a statement made by [change], with the parameters from $3 on.
-func (s *Store) change(ctx context.Context, o op, name, statement string, args ...any) (store.Revision, error) {
-	if err := s.prepare(ctx, o, name); err != nil {
-		return store.Revision{}, err
-	}
-	return s.changeBy(ctx, s.pool, o, name, statement, args...)
-}
-
-// changeBy is change on a connection or in a transaction.
-func (s *Store) changeBy(ctx context.Context, by querier, o op, name, statement string, args ...any) (store.Revision, error) {
-	var verdict string
-	var r store.Revision
-	row := by.QueryRow(ctx, statement, append([]any{name, lockTime(ctx)}, args...)...)
-	err := s.translate(o, name, row.Scan(&verdict, &r.Date, &r.ETag))
-	if errors.Is(err, pgx.ErrNoRows) {
-		err = refuse(o, name, fs.ErrNotExist)
-	} else if err == nil && verdict != done {
-		err = refuse(o, name, verdicts[verdict])
-	}
-	if err != nil {
-		return store.Revision{}, err
-	}
-	return r, nil
-}
-
-// lockTime is how long a statement may wait for a row, in milliseconds: less than what the context leaves, so that the
-// server's refusal, which is certain, comes before the end of the context, which is not.
-func lockTime(ctx context.Context) string {
-	d := statementTime
-	if deadline, ok := ctx.Deadline(); ok {
-		d = min(d, time.Until(deadline))
-	}
-	return strconv.FormatInt(max((d*9/10).Milliseconds(), 1), 10) // zero would be no limit
 }
 
 func notNil(b []byte) []byte {

@@ -3,8 +3,9 @@
 //	program := host.Program{Work: work, OpenStore: postgres.OpenURL} // SOLOIST_STORAGE=postgres://...
 //
 // An entry, a document and a log are a row each, in a schema of their own, which the first call makes if it is
-// missing. Each call is one statement in a transaction of its own, so one round trip, and repeats nothing. The first
-// calls of a process also ask for the version of the schema, and a new connection prepares each statement once.
+// missing. Each call is one statement in a transaction of its own, so one round trip, and repeats nothing; calls of one
+// kind that have to wait for a connection share a statement. The first calls of a process also ask for the version of
+// the schema, and a new connection prepares each statement once.
 //
 // A statement that changes an entry locks its row first, then reads the server's clock, then judges, and then writes.
 // In this order it judges by what is true at the moment of the write, however long it had to wait for the row.
@@ -66,6 +67,7 @@ type Store struct {
 	sql    statements
 	ready  atomic.Bool // the schema is there, in our version
 
+	queue queue
 	begin string        // of a transaction, with %s for its nonce
 	room  chan struct{} // has a place for each transaction that may be open
 

@@ -206,6 +206,7 @@ func (s *Store) version(ctx context.Context, c querier) (v int, err error) {
 
 // A querier is a connection or a transaction.
 type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 

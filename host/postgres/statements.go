@@ -31,41 +31,58 @@ const (
 
 var verdicts = map[string]error{done: nil, held: store.ErrHeld, changed: store.ErrChanged, lost: store.ErrLost, ended: errEnded}
 
-// change is a statement that changes one entry or says why not. verdict is the WHEN clauses of the reasons; action is
-// the statement without its conditions. Parameters: $1 the name, $2 how long to wait for the row in milliseconds.
+// change is a statement that changes entries, each of which it asks for by its name, or says why not. asks has the columns of
+// what is asked, besides the name, with their types; verdict the WHEN clauses of the reasons; action the statement without
+// its conditions. Parameters: $1 the names, $2 how long to wait for a row in milliseconds, from $3 on the columns. They are
+// arrays with a value for each entry. No name may be there twice.
 //
 // The order matters. "locked" waits for the row and returns its newest version, in READ COMMITTED. Only then is
 // the clock read, in a query of its own: a clock in "locked" would be read before the wait. MATERIALIZED keeps each
 // query apart from the next. The action finds the row by its name, in the version that is locked.
 //
 // clock_timestamp goes on within a statement; now() would be the time at which it arrived.
-func change(entry, verdict, action string) string {
+func change(entry, asks, verdict, action string) string {
+	columns, arrays := "", ""
+	for i, column := range strings.Split(asks, ", ") {
+		name, kind, ok := strings.Cut(column, " ")
+		if !ok {
+			continue // nothing is asked but the name
+		}
+		columns += ", " + name
+		arrays += fmt.Sprintf(", $%d::%s[]", i+3, kind)
+	}
 	return fmt.Sprintf(`WITH locked AS MATERIALIZED (
-	SELECT e.name, e.etag, e.id, e.ends, e.broken
-	FROM (SELECT set_config('lock_timeout', $2, true) AS wait) AS bound, %s AS e
-	WHERE e.name = $1 AND bound.wait IS NOT NULL FOR UPDATE OF e
+	SELECT asked.*, e.etag, e.id, e.ends, e.broken
+	FROM (SELECT set_config('lock_timeout', $2, true) AS wait) AS bound, unnest($1::text[]%s) AS asked (name%s),
+		LATERAL (SELECT * FROM %s AS e WHERE e.name = asked.name AND bound.wait IS NOT NULL `+forUpdate+`) AS e
 ), timed AS MATERIALIZED (
 	SELECT *, clock_timestamp() AS clock FROM locked
 ), judged AS MATERIALIZED (
-	SELECT name, etag, clock, CASE %s ELSE 'done' END AS verdict
+	SELECT *, CASE %s ELSE 'done' END AS verdict
 	FROM (SELECT *, clock < ends AS live FROM timed) AS seen
 ), acted AS (
-	%s e.name = j.name AND j.verdict = 'done' RETURNING e.etag
+	%s e.name = j.name AND j.verdict = 'done' RETURNING e.name, e.etag
 )
-SELECT j.verdict, j.clock, coalesce(a.etag, j.etag)::text FROM judged AS j LEFT JOIN acted AS a ON true`,
-		entry, verdict, action)
+SELECT j.name, j.verdict, j.clock, coalesce(a.etag, j.etag)::text FROM judged AS j LEFT JOIN acted AS a ON a.name = j.name`,
+		arrays, columns, entry, verdict, action)
 }
 
-// The reasons against a change.
+// How a change locks a row, and how it does so if it is not to wait: it then says nothing of the row.
 const (
-	whenHeld    = `WHEN live AND (broken OR id <> $3::uuid) THEN 'held' `
-	whenLost    = `WHEN id IS DISTINCT FROM $3::uuid THEN 'lost' `
+	forUpdate     = "FOR UPDATE OF e"
+	forUpdateFree = forUpdate + " SKIP LOCKED"
+)
+
+// The reasons against a change. lease is the id of the lease that asks, was the ETag that it knows.
+const (
+	whenHeld    = `WHEN live AND (broken OR id <> lease::uuid) THEN 'held' `
+	whenLost    = `WHEN id IS DISTINCT FROM lease::uuid THEN 'lost' `
 	whenBroken  = `WHEN broken THEN 'lost' `
 	whenOver    = `WHEN NOT live THEN 'lost' `
 	whenLive    = `WHEN live THEN 'lost' `
 	whenFree    = `WHEN id IS NULL THEN 'lost' `
-	whenEnded   = `WHEN current_setting('soloist.transaction', true) IS DISTINCT FROM $6 THEN 'ended' `
-	whenChanged = `WHEN etag::text <> %s THEN 'changed' `
+	whenEnded   = `WHEN current_setting('soloist.transaction', true) IS DISTINCT FROM nonce THEN 'ended' `
+	whenChanged = `WHEN etag::text <> was THEN 'changed' `
 )
 
 // state is the state of a lease. now() is when the statement arrived, which is before its view of the rows: by a later
@@ -74,28 +91,26 @@ const state = `CASE WHEN e.id IS NULL THEN 'available'
 	WHEN e.broken THEN CASE WHEN now() < e.ends THEN 'breaking' ELSE 'broken' END
 	WHEN now() < e.ends THEN 'leased' ELSE 'expired' END`
 
-// etagOf compares with the ETag that is a parameter.
-func etagOf(parameter string) string { return fmt.Sprintf(whenChanged, parameter) }
-
 func statementsOf(t tables, tells string) statements {
-	set := func(verdict, columns string) string {
-		return change(t.entry, verdict, "UPDATE "+t.entry+" AS e SET "+columns+" FROM judged AS j WHERE")
+	set := func(asks, verdict, columns string) string {
+		return change(t.entry, asks, verdict, "UPDATE "+t.entry+" AS e SET "+columns+" FROM judged AS j WHERE")
 	}
-	drop := func(verdict string) string {
-		return change(t.entry, verdict, "DELETE FROM "+t.entry+" AS e USING judged AS j WHERE")
+	drop := func(asks, verdict string) string {
+		return change(t.entry, asks, verdict, "DELETE FROM "+t.entry+" AS e USING judged AS j WHERE")
 	}
-	in := func(columns string) string { // a transaction of the caller's: one that stops before COMMIT must not keep the row
+	in := func(asks, columns string) string { // a transaction of the caller's: one that stops before COMMIT must not keep the row
 		const bound = `set_config('lock_timeout', $2, true)`
-		return strings.Replace(set(whenEnded+whenLost+whenOver+etagOf("$4"), columns), bound,
-			bound+` || set_config('idle_in_transaction_session_timeout', '5s', true)`, 1)
+		return strings.Replace(set("lease text, was text, record text, nonce text"+asks, whenEnded+whenLost+whenOver+whenChanged, columns),
+			bound, bound+` || set_config('idle_in_transaction_session_timeout', '5s', true)`, 1)
 	}
 	with := func(text string) string { return t.fill(text, "{state}", state, "{tells}", tells) }
 	const (
-		length  = `$4::bigint * interval '1 microsecond'`
-		taken   = `id = $3::uuid, length = ` + length + `, ends = j.clock + ` + length + `, broken = false`
-		written = `etag = gen_random_uuid(), record = `
+		length  = `j.span * interval '1 microsecond'`
+		taken   = `id = j.lease::uuid, length = ` + length + `, ends = j.clock + ` + length + `, broken = false`
+		written = `etag = gen_random_uuid(), record = j.record`
+		saved   = written + `, checkpoint = j.checkpoint`
 		free    = `id = NULL, ends = '-infinity', broken = false`
-		ending  = `broken = true, ends = least(e.ends, j.clock + $3::bigint * interval '1 microsecond')` // least ignores a null
+		ending  = `broken = true, ends = least(e.ends, j.clock + ` + length + `)` // least ignores a null
 	)
 	return statements{
 		create: with(`INSERT INTO {entry} (name, record) VALUES ($1, $2) ON CONFLICT (name) DO NOTHING
@@ -103,25 +118,25 @@ RETURNING etag::text, clock_timestamp()`),
 		read: with(`SELECT now(), e.etag::text, e.record, {state}, octet_length(e.checkpoint)
 FROM (SELECT) AS always LEFT JOIN {entry} AS e ON e.name = $1`),
 
-		acquire: set(whenHeld+etagOf("$5"), taken),
-		renew:   set(whenLost+whenBroken, `ends = j.clock + e.length`),
-		write:   set(whenLost+whenOver+etagOf("$4"), written+"$5"),
-		save:    set(whenLost+whenOver+etagOf("$4"), written+`$5, checkpoint = $6::bytea`),
-		release: set(whenLost, free),
-		writeIn: in(written + "$5"),
-		saveIn:  in(written + `$5, checkpoint = $7::bytea`),
+		acquire: set("lease text, span bigint, was text", whenHeld+whenChanged, taken),
+		renew:   set("lease text", whenLost+whenBroken, `ends = j.clock + e.length`),
+		write:   set("lease text, was text, record text", whenLost+whenOver+whenChanged, written),
+		save:    set("lease text, was text, record text, checkpoint bytea", whenLost+whenOver+whenChanged, saved),
+		release: set("lease text", whenLost, free),
+		writeIn: in("", written),
+		saveIn:  in(", checkpoint bytea", saved),
 
-		acquireWrite: set(whenHeld+etagOf("$5"), taken+", "+written+"$6"),
-		writeRelease: set(whenLost+whenOver+etagOf("$4"), written+"$5, "+free),
+		acquireWrite: set("lease text, span bigint, was text, record text", whenHeld+whenChanged, taken+", "+written),
+		writeRelease: set("lease text, was text, record text", whenLost+whenOver+whenChanged, written+", "+free),
 
 		load: with(`SELECT CASE WHEN e.id IS DISTINCT FROM $2::uuid OR now() >= e.ends THEN 'lost'
 	WHEN e.etag::text <> $3 THEN 'changed' ELSE 'done' END,
 	octet_length(e.checkpoint), CASE WHEN octet_length(e.checkpoint) <= $4::bigint THEN e.checkpoint END
 FROM {entry} AS e WHERE e.name = $1`),
-		breaks:         strings.Replace(set(whenFree, ending), "RETURNING e.etag", "RETURNING e.etag, "+tells, 1),
-		breakUnchanged: set(etagOf("$4")+whenFree, ending),
-		remove:         drop(whenLive + etagOf("$3")),
-		delete:         drop(whenLive),
+		breaks:         strings.Replace(set("span bigint", whenFree, ending), "RETURNING e.name,", "RETURNING "+strings.Replace(tells, "$1::text", "e.name", 1)+", e.name,", 1),
+		breakUnchanged: set("span bigint, was text", whenChanged+whenFree, ending),
+		remove:         drop("was text", whenLive+whenChanged),
+		delete:         drop("", whenLive),
 
 		readDocument: with(`SELECT now(), d.etag::text, octet_length(d.body),
 	CASE WHEN d.etag::text <> $2 AND octet_length(d.body) <= $3::bigint THEN d.body END

@@ -112,7 +112,7 @@ func (t *transaction) write(ctx context.Context, etag string, record, checkpoint
 		sql, args = l.store.sql.saveIn, append(args, checkpoint)
 	}
 	if t.err = checkSaved(transact, l.name, record, checkpoint); t.err == nil {
-		t.written, t.err = l.store.changeBy(ctx, t.tx, transact, l.name, sql, args...)
+		t.written, t.err = l.store.changeBy(ctx, t.tx, &ask{op: transact, name: l.name, statement: sql, args: args})
 	}
 	return t.err
 }

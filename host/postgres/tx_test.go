@@ -37,12 +37,6 @@ func newGround(t testing.TB, url string, c postgres.Config) *ground {
 	must(t, err)
 	must(t, acquire(g.s, e, ours, time.Minute))
 	g.etag = e.ETag
-	t.Cleanup(func() { // for another test in the same database
-		_, err := g.watch.Exec(context.Background(), "DROP SCHEMA soloist CASCADE; DROP TABLE effects")
-		if err != nil {
-			t.Error(err)
-		}
-	})
 	return g
 }
 

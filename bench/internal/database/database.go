@@ -65,6 +65,33 @@ func (s *Server) Create(ctx context.Context, space string) error {
 	return err
 }
 
+// A Table is what the server knows of a table.
+type Table struct {
+	Name                     string
+	Rows, Updates, Hot, Dead int64 // rows that were inserted; updates, and how many of them were HOT; an estimate of dead rows
+	Size, Indexes            int64 // bytes
+	Vacuums                  int64 // by the server itself
+}
+
+// Tables returns the tables of a fleet in which something was written, and the write-ahead log of the whole server.
+func (s *Server) Tables(ctx context.Context, space string) ([]Table, error) {
+	c := s.pool.Config().ConnConfig.Copy()
+	c.Database = space // the server shows the figures of this one alone
+	conn, err := pgx.ConnectConfig(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	defer conn.Close(ctx)
+	rows, err := conn.Query(ctx, `select relname::text, n_tup_ins, n_tup_upd, n_tup_hot_upd, n_dead_tup, pg_table_size(relid),
+			pg_indexes_size(relid), autovacuum_count
+		from pg_stat_user_tables where n_tup_ins + n_tup_upd + n_tup_del > 0
+		union all select '(WAL)', 0, 0, 0, 0, pg_wal_lsn_diff(pg_current_wal_lsn(), '0/0')::bigint, 0, 0 order by 1`)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[Table])
+}
+
 // Statements is how many statements clients have sent to the database of a fleet so far, those that begin and end transactions
 // included.
 func (s *Server) Statements(ctx context.Context, space string) (n int, err error) {

@@ -25,6 +25,7 @@ type Settings struct {
 	Lease   time.Duration // of a leader
 	Leads   bool          // one leader does the work, in place of jobs; see Lead
 	Jobs    []Job
+	History bool // keep a log of outcomes, if the peer can
 	Name    string
 }
 

@@ -5,10 +5,12 @@ import (
 	"context"
 	"log/slog"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/bench/internal/replica"
+	"github.com/soloist-go/soloist/internal/history"
 	"github.com/soloist-go/soloist/store"
 )
 
@@ -32,5 +34,27 @@ func Run(ctx context.Context, w replica.Settings, kept store.Store) error {
 		}
 		s.Jobs = append(s.Jobs, job)
 	}
+	if w.History {
+		defer keep(ctx, &s)()
+	}
 	return s.Run(ctx)
+}
+
+// keep has the outcomes logged as host does by default. The caller calls what it returns at the end.
+func keep(ctx context.Context, s *soloist.Scheduler) (stop func()) {
+	logged := &history.Writer{Store: s.Store.(keeper), App: s.App, Keep: history.Keep{Age: 30 * 24 * time.Hour}}
+	s.Events = logged.Take
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	var done sync.WaitGroup
+	done.Go(func() { logged.Run(ctx) })
+	return func() {
+		cancel()
+		done.Wait()
+	}
+}
+
+// A keeper keeps logs beside entries.
+type keeper interface {
+	store.Store
+	store.Appender
 }
