@@ -54,7 +54,8 @@ func TestThroughPgBouncer(t *testing.T) {
 					t.Errorf("%s: %d effects, %v", key, n, err)
 				}
 			}
-			if err := one.Watch(t.Context(), "app", func(string) {}); err == nil || !strings.Contains(err.Error(), "no notification arrives") {
+			err := one.Watch(t.Context(), "app", func(string) {})
+			if err == nil || !strings.Contains(err.Error(), "no notification arrives") {
 				t.Errorf("got %v, want no notifications", err)
 			}
 		})
