@@ -119,6 +119,12 @@ func meaningOf(err error) meaning {
 		return meaning{text: "the server has cancelled the statement, which took too long"}
 	case code == "40001", code == "40P01":
 		return meaning{text: "the server asks for another try; nothing was changed"}
+	case code == "57P05":
+		return meaning{text: "the server has ended a session that was idle: the next call connects again; " +
+			"idle_session_timeout = 0 for this role keeps notifications"}
+	case code == "25P03":
+		return meaning{text: "the server has ended a transaction in which nothing happened for too long, and nothing of it is kept: " +
+			"do what takes long before it, or raise idle_in_transaction_session_timeout"}
 	case strings.HasPrefix(code, "57P"):
 		return meaning{text: "the server stops or starts"}
 	case code == "53100":

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgxpool"
+
 	"github.com/soloist-go/soloist/host/postgres"
 	server "github.com/soloist-go/soloist/internal/postgres"
 	"github.com/soloist-go/soloist/store"
@@ -74,6 +76,50 @@ func TestTroubleIsUnclear(t *testing.T) {
 			}
 			if strings.Contains(err.Error()+text+advice, "s3cretly") {
 				t.Errorf("%v shows the password", err)
+			}
+		})
+	}
+}
+
+// What the server has ended because it was idle for too long is said with the setting and what to do.
+func TestIdleForTooLong(t *testing.T) {
+	at := server.New(t)
+	life(t, open(t, postgres.Config{URL: at.Local()})) // the schema
+	for name, test := range map[string]struct {
+		settings, want string
+		f              func(t *testing.T, s *postgres.Store, idle func()) error
+	}{
+		"session": {"&idle_session_timeout=10", "the server has ended a session that was idle: the next call connects again; idle_session_timeout",
+			func(t *testing.T, s *postgres.Store, idle func()) error {
+				_, err := s.Read(t.Context(), e1)
+				if errors.Is(err, fs.ErrNotExist) { // else it was idle already, on a busy machine
+					idle()
+					_, err = s.Read(t.Context(), e1)
+				}
+				return err
+			}},
+		"transaction": {"&idle_in_transaction_session_timeout=10", "nothing of it is kept: do what takes long before it, or raise idle_in_transaction_session_timeout",
+			func(t *testing.T, s *postgres.Store, idle func()) error {
+				_, err := s.Lease(e1, ours).(store.Transactor).Transact(t.Context(), func(_ any, write store.TransactionWrite) error {
+					idle()
+					return write(t.Context(), "", []byte("second"), nil)
+				})
+				return err
+			}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := pgxpool.ParseConfig(at.URL("") + test.settings)
+			must(t, err)
+			c.ConnConfig.RuntimeParams["application_name"] = name
+			c.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
+			pool, err := pgxpool.NewWithConfig(t.Context(), c)
+			must(t, err)
+			defer pool.Close()
+			err = test.f(t, open(t, postgres.Config{Pool: pool}), func() {
+				until(t, session(t, at.Local()), "NOT EXISTS (SELECT FROM pg_stat_activity WHERE application_name = $1)", name)
+			})
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got %v, want %q", err, test.want)
 			}
 		})
 	}

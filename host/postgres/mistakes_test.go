@@ -1,13 +1,14 @@
 package postgres_test
 
 import (
-	"crypto/rand"
 	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"regexp"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/soloist-go/soloist/host/postgres"
@@ -100,23 +101,6 @@ var mistakes = []mistake{
 	{"tx.go", "SET LOCAL statement_timeout = 0", "SET LOCAL statement_timeout = 5000"},
 	{"tx.go", "	case s.room <- struct{}{}:\n		defer func() { <-s.room }()\n", ""},
 	{"tx.go", "	defer conn.Release()", "	context.AfterFunc(ctx, conn.Release)"},
-
-	// Calls that share a statement: one for each of them, waits, answers that get mixed up, contexts, what is sent again.
-	{"change.go", "	if others {", "	if others && len(waiting) < 1 {"},
-	{"change.go", "if names[b.name] || len(all)", "if len(all)"},
-	{"change.go", " || len(all) == mostTogether", ""},
-	{"change.go", "forUpdate, forUpdateFree, 1)", "forUpdate, forUpdate, 1)"},
-	{"change.go", "		values[j] = a.args[i].(T)", "		_, values[j] = a, all[0].args[i].(T)"},
-	{"change.go", "a.verdict, a.revision = answers[a.name].verdict, answers[a.name].revision", "a.verdict, a.revision = answers[all[0].name].verdict, answers[all[0].name].revision"},
-	{"change.go", "runAll(context.WithoutCancel(ctx), conn, all)", "runAll(ctx, conn, all)"},
-	{"change.go", "		go runAll(", "		runAll("},
-	{"change.go", "	ctx, cancel := context.WithDeadline(ctx, until)", "	ctx, cancel := context.WithDeadline(ctx, until.Add(time.Hour))"},
-	{"change.go", "	if isRefusal(err) {", "	if false {"},
-	{"change.go", "	if isRefusal(err) {", "	if err != nil {"},
-	{"change.go", "e.SeverityUnlocalized == \"ERROR\"", "e.SeverityUnlocalized != \"\""},
-	{"change.go", "		return s.changeBy(ctx, s.pool, a)\n	}\n	return a.answer()", "		return a.answer()\n	}\n	return a.answer()"},
-	{"change.go", "	case all == nil && err == nil: // another call has taken it along\n		conn.Release()", "	case all == nil && err == nil:"},
-
 	{"acquireWrite", "WHEN etag::text <> was THEN 'changed'", "WHEN was = '' THEN 'changed'"},
 	{"acquireWrite", "live AND (broken OR id <> lease::uuid)", "live AND broken AND id <> lease::uuid"},
 	{"acquireWrite", "id = j.lease::uuid, length", "id = coalesce(e.id, j.lease::uuid), length"},
@@ -182,6 +166,63 @@ var mistakes = []mistake{
 	{"dropLog", "name = $1", "name = $1 AND size < 3"},
 }
 
+// A caught mistake has the tests that catch it.
+type caught struct {
+	tests string
+	mistake
+}
+
+// others are not caught by the tests of what a store has to do.
+var others = []caught{
+	{"TestChangesAreHeard", mistake{"watch.go", `by != origin && strings.HasPrefix(name, app)`, `by != "" && origin != "" && strings.HasPrefix(name, app)`}},
+	{"TestChangesAreHeard", mistake{"watch.go", `by != origin && strings.HasPrefix(name, app)`, `by != origin && app != ""`}},
+	{"TestChangesAreHeard", mistake{"watch.go", `s.news.origin, app+"/", changed`, `s.news.origin, app, changed`}},
+	{"TestChangesAreHeard", mistake{"watch.go", `schema + "\x00" + prefix`, `schema + "\x00" + prefix[:0]`}},
+	{"TestChangesAreHeard", mistake{"watch.go", "s.news.count(1)", "s.news.count(0)"}},
+	{"TestChangesAreHeard", mistake{"watch.go", "ontime.Sleep(ctx, gather) || len(s.news.changes) > 0", "ontime.Sleep(ctx, gather)"}},
+	{"TestChangesAreHeard", mistake{"watch.go", "s.notify(context.WithoutCancel(ctx), names...)", "s.notify(ctx, names...)"}},
+	{"TestChangesAreHeard", mistake{"lease.go", "l.store.sql.release, l.id)\n	if err == nil {", "l.store.sql.release, l.id)\n	if err != nil {"}},
+	{"TestChangesAreHeard", mistake{"lease.go", "etag, string(record))\n	if err == nil {", "etag, string(record))\n	if err != nil {"}},
+	{"TestChangesAreHeard", mistake{"postgres.go", "	s.news.tell(name)\n", ""}},
+	{"TestChangesAreHeard", mistake{"break", "pg_notify('", "pg_notify('x"}},
+	{"TestChangesAreHeard", mistake{"createDocument", "pg_notify('", "pg_notify('x"}},
+	{"TestChangesAreHeard", mistake{"writeDocument", "pg_notify('", "pg_notify('x"}},
+	{"TestLostConnectionIsMadeAgain", mistake{"watch.go", "			changed(\"\")\n", ""}},
+	{"TestLostConnectionIsMadeAgain", mistake{"watch.go", "changed)\n		}\n		if !", "changed)\n			return nil\n		}\n		if !"}},
+	{"TestCannotWatch", mistake{"watch.go", "MaxConns < 2", "MaxConns < 1"}},
+	{"TestCannotWatch", mistake{"watch.go", "return errSilent", "return nil"}},
+	{"TestSilentAtFirst", mistake{"watch.go", "case errors.Is(err, errAlone):", "case errors.Is(err, errAlone), errors.Is(err, errSilent):"}},
+	{"TestListenThatHangs", mistake{"watch.go", "c.Exec(asked,", "c.Exec(context.WithoutCancel(asked),"}},
+	{"TestSchemaMadeDuringTheWait", mistake{"schema.go", "pgx.TxOptions{IsoLevel: pgx.ReadCommitted}", "pgx.TxOptions{}"}},
+	{"TestManyMakeOneSchema", mistake{"schema.go", `"SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"`, `"SELECT hashtextextended($1, 0)"`}},
+	{"TestStoresOfOnePoolLeaveAConnection", mistake{"tx.go", "weak.Make(pool)", "weak.Make(new(*pool))"}},
+
+	// Calls that share a statement: one for each of them, waits, answers that get mixed up, contexts, what is sent again.
+	{"TestTogether.*", mistake{"change.go", "	if others {", "	if others && len(waiting) < 1 {"}},
+	{"TestTogether.*", mistake{"change.go", "if names[b.name] || len(all)", "if len(all)"}},
+	{"TestTogether.*", mistake{"change.go", " || len(all) == mostTogether", ""}},
+	{"TestTogether.*", mistake{"change.go", "forUpdate, forUpdateFree, 1)", "forUpdate, forUpdate, 1)"}},
+	{"TestTogether.*", mistake{"change.go", "		values[j] = a.args[i].(T)", "		_, values[j] = a, all[0].args[i].(T)"}},
+	{"TestTogether.*", mistake{"change.go", "a.verdict, a.revision = answers[a.name].verdict, answers[a.name].revision", "a.verdict, a.revision = answers[all[0].name].verdict, answers[all[0].name].revision"}},
+	{"TestTogether.*", mistake{"change.go", "runAll(context.WithoutCancel(ctx), conn, all)", "runAll(ctx, conn, all)"}},
+	{"TestTogether.*", mistake{"change.go", "		go runAll(", "		runAll("}},
+	{"TestTogether.*", mistake{"change.go", "	ctx, cancel := context.WithDeadline(ctx, until)", "	ctx, cancel := context.WithDeadline(ctx, until.Add(time.Hour))"}},
+	{"TestTogether.*", mistake{"change.go", "	if isRefusal(err) {", "	if false {"}},
+	{"TestTogether.*", mistake{"change.go", "	if isRefusal(err) {", "	if err != nil {"}},
+	{"TestTogether.*", mistake{"change.go", "e.SeverityUnlocalized == \"ERROR\"", "e.SeverityUnlocalized != \"\""}},
+	{"TestTogether.*", mistake{"change.go", "		return s.changeBy(ctx, s.pool, a)\n	}\n	return a.answer()", "		return a.answer()\n	}\n	return a.answer()"}},
+	{"TestTogether.*", mistake{"change.go", "	case all == nil && err == nil: // another call has taken it along\n		conn.Release()", "	case all == nil && err == nil:"}},
+}
+
+// all are the mistakes, and what catches each.
+func all() (all []caught) {
+	const contract = "TestStoreInVirtualTime|TestNeighbours|TestJudgedAfterTheWait|TestWaitIsBounded|TestTransaction.*|TestCommitWithoutAnswer|TestStoppedBeforeCommit"
+	for _, m := range mistakes {
+		all = append(all, caught{contract, m})
+	}
+	return append(all, others...)
+}
+
 // What the tests of a process with a mistake get by their environment.
 const (
 	mistakeVariable = "POSTGRES_MISTAKE"
@@ -190,8 +231,8 @@ const (
 
 // planted makes the mistake of this process, if it is to have one.
 func planted(t testing.TB, s *postgres.Store) *postgres.Store {
-	if i, err := strconv.Atoi(os.Getenv(mistakeVariable)); err == nil && !mistakes[i].inCode() {
-		m := mistakes[i]
+	if i, err := strconv.Atoi(os.Getenv(mistakeVariable)); err == nil && !all()[i].inCode() {
+		m := all()[i]
 		if !s.Plant(m.statement, m.text, m.with) {
 			t.Fatal("it cannot be planted")
 		}
@@ -199,46 +240,57 @@ func planted(t testing.TB, s *postgres.Store) *postgres.Store {
 	return s
 }
 
-// start returns the URL of a server. Each test of a process of TestMistakes has a database of one that they share.
+// start returns the URL of a server; the tests of a process of TestMistakes have databases of one that they share.
 func start(t testing.TB) string {
 	url := os.Getenv(urlVariable)
 	if url == "" {
 		return server.Start(t)
 	}
-	name := "test" + strings.ToLower(rand.Text())
+	name := fmt.Sprintf("test_%d_%d", os.Getpid(), databases.Add(1))
 	run(t, session(t, url), "CREATE DATABASE "+name)
 	return strings.Replace(url, "dbname=postgres", "dbname="+name, 1)
 }
 
-// Each mistake can be made, and a test catches it, or never ends. With -v it prints the tests that fail.
+var databases atomic.Int32
+
+// Each mistake can be made, and a test catches it, or never ends; without one all tests pass. With -v it prints those that fail.
 func TestMistakes(t *testing.T) {
-	for _, m := range mistakes {
+	url, tests := "", map[string]bool{}
+	if *mistakesFlag {
+		url = server.Start(t)
+	}
+	for i, m := range all() {
+		edit := proctest.Edit{File: "host/postgres/" + m.statement, Old: m.text, New: m.with}
 		if m.inCode() {
-			if _, err := proctest.Edited(m.edit()); err != nil {
+			if _, err := proctest.Edited(edit); err != nil {
 				t.Error(err)
 			}
 		} else if !open(t, postgres.Config{URL: "host=/nowhere"}).Plant(m.statement, m.text, m.with) {
 			t.Errorf("%s: no %q, or more than one", m.statement, m.text)
 		}
-	}
-	if !*mistakesFlag {
-		return // it takes minutes
-	}
-	url := server.Start(t)
-	if out, err := tested(os.Args[0], "", url); err != nil {
-		t.Fatalf("without a mistake: %v\n%s", err, out)
-	}
-	for i, m := range mistakes {
+		if !*mistakesFlag {
+			continue // it takes minutes
+		}
+		if !tests[m.tests] {
+			tests[m.tests] = true
+			t.Run("none: "+m.tests, func(t *testing.T) {
+				t.Parallel()
+				if out, err := testsOf(os.Args[0], url, m.tests, "none"); err != nil {
+					t.Errorf("without a mistake: %v\n%s", err, out)
+				}
+			})
+		}
 		t.Run(m.statement+": "+m.with, func(t *testing.T) {
 			t.Parallel()
 			program := os.Args[0]
 			if m.inCode() {
-				program = proctest.Build(t, "host/postgres", true, m.edit())
+				program = proctest.Build(t, "host/postgres", true, edit)
 			}
-			out, err := tested(program, strconv.Itoa(i), url)
+			out, err := testsOf(program, url, m.tests, strconv.Itoa(i))
 			found := failed.FindAllString(out, -1)
 			hangs := strings.Contains(out, "panic: test timed out")
-			if err == nil || len(found) == 0 && !hangs || strings.Contains(out, "cannot be planted") || strings.Contains(out, "SQLSTATE 42") {
+			noStatement := strings.Contains(out, "cannot be planted") || strings.Contains(out, "SQLSTATE 42") && !m.inCode()
+			if err == nil || len(found) == 0 && !hangs || noStatement {
 				t.Errorf("not caught: %v\n%.2000s", err, out)
 			}
 			t.Logf("%q, hangs: %t", found, hangs)
@@ -246,17 +298,12 @@ func TestMistakes(t *testing.T) {
 	}
 }
 
-func (m mistake) edit() proctest.Edit {
-	return proctest.Edit{File: "host/postgres/" + m.statement, Old: m.text, New: m.with}
-}
-
-// tested runs the tests that look for mistakes in a process with one, or with none.
-func tested(program, mistake, url string) (out string, err error) {
-	cmd := exec.Command(program, "-test.timeout=2m", "-test.run=^(TestStoreInVirtualTime|TestNeighbours|TestJudgedAfterTheWait|"+
-		"TestWaitIsBounded|TestTransaction.*|TestCommitWithoutAnswer|TestStoppedBeforeCommit|TestTogether.*)$")
+// testsOf runs tests with a mistake over the server of a URL, and returns what they print.
+func testsOf(program, url, tests, mistake string) (string, error) {
+	cmd := exec.Command(program, "-test.run=^("+tests+")$", "-test.timeout=2m")
 	cmd.Env = append(os.Environ(), mistakeVariable+"="+mistake, urlVariable+"="+url)
-	text, err := cmd.CombinedOutput()
-	return string(text), err
+	out, err := cmd.CombinedOutput()
+	return string(out), err
 }
 
-var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Together|Wait|Neigh|Transaction|Commit|Stopped)\S*`)
+var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Together|Wait|Neigh|Transaction|Commit|Stopped|Changes|Lost|Cannot|Silent|Listen|Schema|Many|Stores)\S*`)

@@ -43,8 +43,8 @@ type Config struct {
 	// standby's records are old.
 	URL string
 
-	// Pool is used in place of URL. Its owner closes it. A pool of one connection is enough. The first call fails if its
-	// sessions have another default_transaction_isolation than read committed.
+	// Pool is used in place of URL. Its owner closes it. A pool of one connection is enough. Stores may share it. The first
+	// call fails if its sessions have another default_transaction_isolation than read committed.
 	Pool *pgxpool.Pool
 
 	// Schema has the tables. Empty: soloist. Apps may share it.
@@ -120,7 +120,7 @@ func Open(c Config) (*Store, error) {
 	}
 	s.news = newsOf(s.schema, s.prefix)
 	s.sql = statementsOf(tablesOf(s.schema, s.prefix), s.news.tells())
-	s.room = make(chan struct{}, max(1, s.pool.Config().MaxConns-1))
+	s.room = roomOf(s.pool)
 	return s, nil
 }
 

@@ -5,8 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
+	"weak"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/soloist-go/soloist"
 	"github.com/soloist-go/soloist/store"
@@ -64,6 +68,19 @@ const (
 	begin     = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL soloist.transaction = '%s'"
 	unlimited = "; SET LOCAL statement_timeout = 0"
 )
+
+// rooms are those of pools that are in use, by weak pointers.
+var rooms sync.Map
+
+// roomOf is for the transactions of all stores of a pool: those of one must leave a connection to the others, too.
+func roomOf(pool *pgxpool.Pool) chan struct{} {
+	key := weak.Make(pool)
+	room, there := rooms.LoadOrStore(key, make(chan struct{}, max(1, pool.Config().MaxConns-1)))
+	if !there {
+		runtime.AddCleanup(pool, rooms.Delete, any(key))
+	}
+	return room.(chan struct{})
+}
 
 // Transact implements [store.Transactor].
 func (l *lease) Transact(ctx context.Context, f func(tx any, write store.TransactionWrite) error) (store.Revision, error) {

@@ -284,7 +284,7 @@ func TestTransactionsLeaveAConnection(t *testing.T) {
 			answers <- err
 		}()
 	}
-	until(t, g.watch, "(SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction') = 2")
+	until(t, g.watch, "(SELECT count(*) FROM pg_stat_activity WHERE state = 'idle in transaction' AND datname = current_database()) = 2")
 	_, err := g.s.Lease(e1, ours).Renew(t.Context())
 	must(t, err)
 	if n := inside.Load(); n != 2 {
@@ -300,6 +300,38 @@ func TestTransactionsLeaveAConnection(t *testing.T) {
 		if err := <-answers; err != errTrouble {
 			t.Error(err)
 		}
+	}
+}
+
+// So it is for the stores of two apps on one pool.
+func TestStoresOfOnePoolLeaveAConnection(t *testing.T) {
+	url := start(t)
+	pool, err := pgxpool.New(t.Context(), url+" pool_max_conns=2")
+	must(t, err)
+	defer pool.Close()
+	g := newGround(t, url, postgres.Config{Pool: pool})
+	other := open(t, postgres.Config{Pool: pool, Prefix: "other_"})
+	transact := func(ctx context.Context, s *postgres.Store, f func() error) error {
+		_, err := s.Lease(e1, ours).(store.Transactor).Transact(ctx, func(any, store.TransactionWrite) error { return f() })
+		return err
+	}
+	_, err = other.Create(t.Context(), e1, []byte("first"))
+	must(t, err)
+	err = transact(t.Context(), g.s, func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := transact(ctx, other, func() error { return errTrouble }); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("got %v of a transaction that leaves no connection", err)
+		}
+		_, err := g.s.Lease(e1, ours).Renew(t.Context())
+		must(t, err)
+		return errTrouble
+	})
+	if err != errTrouble {
+		t.Error(err)
+	}
+	if err := transact(t.Context(), other, func() error { return errTrouble }); err != errTrouble {
+		t.Error(err)
 	}
 }
 

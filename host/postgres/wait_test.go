@@ -93,6 +93,12 @@ func TestJudgedAfterTheWait(t *testing.T) {
 		_, err := s.Lease(e1, ours).(store.Checkpointer).Save(ctx, e.ETag, []byte("late"), []byte("late"))
 		return err
 	}
+	transact := func(ctx context.Context, e store.Entry) error {
+		_, err := s.Lease(e1, ours).(store.Transactor).Transact(ctx, func(_ any, write store.TransactionWrite) error {
+			return write(ctx, e.ETag, []byte("late"), nil)
+		})
+		return err
+	}
 	take := func(ctx context.Context, e store.Entry) error {
 		_, err := s.Lease(e1, theirs).Acquire(ctx, time.Minute, e.ETag)
 		return err
@@ -111,6 +117,7 @@ func TestJudgedAfterTheWait(t *testing.T) {
 	}{
 		{"write past the end of the lease", held, lock, true, write, store.ErrLost},
 		{"save past the end of the lease", held, lock, true, save, store.ErrLost},
+		{"transaction past the end of the lease", held, lock, true, transact, store.ErrLost},
 		{"write within the lease", heldLong, lock, false, write, nil},
 		{"acquire past the end of the lease", held, lock, true, take, nil},
 		{"acquire during a renewal", held, renewed, true, take, store.ErrHeld},

@@ -30,6 +30,7 @@ const (
 	pingEvery = time.Minute
 
 	longestPause = 30 * time.Second // between two connections
+	silentPause  = 10 * time.Minute // the same after a test that brought nothing
 )
 
 // Why a store does not watch.
@@ -71,21 +72,28 @@ func (n *news) tell(name string) {
 	}
 }
 
-// Watch implements [store.Watcher] by LISTEN, over a connection that it takes out of the pool. A store that watches also
-// notifies others of what it releases and creates, in transactions that write nothing.
+// Watch implements [store.Watcher] by LISTEN, over a connection that it takes out of the pool. From its first success on the
+// store also notifies others of what it releases and creates, in transactions that write nothing. A test that brings nothing
+// is repeated, ever more rarely: a pooler may be replaced, and a connection may be lost in the middle of the first one.
 func (s *Store) Watch(ctx context.Context, app string, changed func(name string)) error {
 	var sending sync.WaitGroup
 	defer sending.Wait()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	sending.Go(func() { s.send(ctx) })
 	worked := false
-	for pause := time.Second; ; pause = min(2*pause, longestPause) {
+	for pause := time.Second; ; {
 		c, err := s.listen(ctx)
-		if errors.Is(err, errAlone) || errors.Is(err, errSilent) && !worked {
+		longest := longestPause
+		switch {
+		case errors.Is(err, errAlone):
 			return err
-		}
-		if err == nil {
+		case errors.Is(err, errSilent):
+			longest = silentPause
+		case err == nil:
+			if !worked {
+				s.news.count(1)
+				sending.Go(func() { s.send(ctx) })
+			}
 			worked, pause = true, time.Second
 			changed("")
 			hear(ctx, c, s.news.origin, app+"/", changed)
@@ -93,6 +101,7 @@ func (s *Store) Watch(ctx context.Context, app string, changed func(name string)
 		if !ontime.Sleep(ctx, pause) {
 			return nil
 		}
+		pause = min(2*pause, longest)
 	}
 }
 
@@ -172,9 +181,9 @@ func end(c *pgx.Conn) {
 	c.Close(ctx)
 }
 
-// send notifies others of changes until ctx ends, and then of those that are left.
+// send notifies others of changes until ctx ends, and then of those that are left. The caller has counted it.
 func (s *Store) send(ctx context.Context) {
-	s.news.count(1)
+	defer s.news.count(-1)
 	for more := true; more; {
 		select {
 		case name := <-s.news.changes:
@@ -187,7 +196,6 @@ func (s *Store) send(ctx context.Context) {
 		}
 		more = ontime.Sleep(ctx, gather) || len(s.news.changes) > 0
 	}
-	s.news.count(-1)
 }
 
 func (n *news) count(change int) {

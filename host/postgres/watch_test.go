@@ -14,6 +14,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/soloist-go/soloist/host/postgres"
+	"github.com/soloist-go/soloist/store"
 )
 
 // A watch is a call of Watch that is under way.
@@ -75,7 +76,13 @@ func TestChangesAreHeard(t *testing.T) {
 		must(t, err)
 		must(t, l.Release(ctx))
 		heard(app + "/job")
-		_, err = s.Lease(app+"/job", theirs).Acquire(ctx, time.Minute, e.ETag)
+		c := s.Lease(app+"/job", third).(store.Combiner)
+		w, err := c.AcquireWrite(ctx, time.Minute, e.ETag, []byte("y"))
+		must(t, err)
+		w, err = c.WriteRelease(ctx, w.ETag, []byte("z"))
+		must(t, err)
+		heard(app + "/job")
+		_, err = s.Lease(app+"/job", theirs).Acquire(ctx, time.Minute, w.ETag)
 		must(t, err)
 		must(t, s.Break(ctx, app+"/job", 0))
 		heard(app + "/job")
@@ -94,7 +101,7 @@ func TestChangesAreHeard(t *testing.T) {
 	must(t, err)
 	e, err := other.Read(ctx, "app/job")
 	must(t, err)
-	last := other.Lease("app/job", third)
+	last := other.Lease("app/job", ours)
 	_, err = last.Acquire(ctx, time.Minute, e.ETag)
 	must(t, err)
 	must(t, last.Release(ctx))
@@ -110,7 +117,7 @@ func TestLostConnectionIsMadeAgain(t *testing.T) {
 	defer stop()
 	c := session(t, url)
 	for _, name := range []string{"app/.first", "app/.second"} {
-		if n := run(t, c, "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"); n != "1" {
+		if n := run(t, c, "SELECT count(pg_terminate_backend(pid))::text FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database()"); n != "1" {
 			t.Fatalf("%s connections listen", n)
 		}
 		w.wants(t, "")
@@ -120,27 +127,18 @@ func TestLostConnectionIsMadeAgain(t *testing.T) {
 	}
 }
 
-// Without a second connection, or through a pooler that passes no notifications on, the store says that it cannot watch,
-// and so does doctor.
+// Without a second connection the store says that it cannot watch, and so does doctor, also through a pooler that passes no
+// notifications on.
 func TestCannotWatch(t *testing.T) {
 	url := start(t)
-	c, err := pgxpool.ParseConfig(url)
-	must(t, err)
-	dial := c.ConnConfig.DialFunc
-	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
-		conn, err := dial(ctx, network, addr)
-		return &deaf{Conn: conn}, err
+	one := open(t, postgres.Config{URL: url + " pool_max_conns=1"})
+	if err := one.Watch(t.Context(), "app", func(string) {}); err == nil || !strings.Contains(err.Error(), "one connection") {
+		t.Errorf("got %v, want one connection", err)
 	}
-	pool, err := pgxpool.NewWithConfig(t.Context(), c)
-	must(t, err)
-	defer pool.Close()
 	for want, s := range map[string]*postgres.Store{
-		"one connection":  open(t, postgres.Config{URL: url + " pool_max_conns=1"}),
-		"no notification": open(t, postgres.Config{Pool: pool}),
+		"one connection":  one,
+		"no notification": open(t, postgres.Config{Pool: deafPool(t, url, new(atomic.Bool))}),
 	} {
-		if err := s.Watch(t.Context(), "app", func(string) {}); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("got %v, want %q", err, want)
-		}
 		for _, check := range s.Examine("app", time.Now) {
 			if f := check.Do(t.Context()); check.Name == "notifications" && (f.Fails || !strings.Contains(f.Text, want)) {
 				t.Errorf("doctor: %+v, want %q", f, want)
@@ -149,6 +147,45 @@ func TestCannotWatch(t *testing.T) {
 		_, err := s.WriteDocument(t.Context(), "app/."+strings.ReplaceAll(want, " ", "-"), "", nil) // calls go on
 		must(t, err)
 	}
+}
+
+// Who got no notification at first, through a pooler that was replaced later or from a server in trouble, gets them later.
+func TestSilentAtFirst(t *testing.T) {
+	t.Parallel()
+	url := start(t)
+	var hears atomic.Bool
+	s, other := open(t, postgres.Config{Pool: deafPool(t, url, &hears)}), open(t, postgres.Config{URL: url})
+	ctx, cancel := context.WithCancel(t.Context())
+	w := watch{make(chan string, 100), make(chan error, 1)}
+	go func() { w.ended <- s.Watch(ctx, "app", func(name string) { w.names <- name }) }()
+	c, listens := session(t, url), "EXISTS (SELECT FROM pg_stat_activity WHERE query LIKE 'LISTEN%' AND datname = current_database())"
+	until(t, c, listens)
+	until(t, c, "NOT "+listens) // it was given up
+	hears.Store(true)
+	w.wants(t, "")
+	_, err := other.WriteDocument(t.Context(), "app/.later", "", nil)
+	must(t, err)
+	w.wants(t, "app/.later")
+	cancel()
+	must(t, <-w.ended)
+}
+
+// deafPool is one whose connections drop notifications until hears is true.
+func deafPool(t *testing.T, url string, hears *atomic.Bool) *pgxpool.Pool {
+	c, err := pgxpool.ParseConfig(url)
+	must(t, err)
+	dial := c.ConnConfig.DialFunc
+	c.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		conn, err := dial(ctx, network, addr)
+		if hears.Load() {
+			return conn, err
+		}
+		return &deaf{Conn: conn}, err
+	}
+	pool, err := pgxpool.NewWithConfig(t.Context(), c)
+	must(t, err)
+	t.Cleanup(pool.Close)
+	return pool
 }
 
 // A connection that hangs at LISTEN, as one that the network has dropped, is given up for another.

@@ -146,12 +146,15 @@ func (s *subject) transacts(record string, checkpoint []byte, want string) {
 	s.count("after a transaction", before+1)
 }
 
-// refuses is a transaction that is not kept, whether the caller minds that the write is refused or not.
+// refuses is a transaction that is not kept, with a checkpoint or without, and whether the caller minds that the write is refused
+// or not.
 func (s *subject) refuses(what string, l store.Lease, etag string, want error) {
-	for _, f := range []func(error) error{asItIs, func(error) error { return nil }} {
-		_, err := s.transact(l, etag, []byte("next"), f)
-		s.want("transact "+what, err, want)
-		s.unkept(what)
+	for _, checkpoint := range [][]byte{nil, []byte("next")} {
+		for _, f := range []func(error) error{asItIs, func(error) error { return nil }} {
+			_, err := s.transact(l, etag, checkpoint, f)
+			s.want("transact "+what, err, want)
+			s.unkept(what)
+		}
 	}
 }
 

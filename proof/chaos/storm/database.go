@@ -8,7 +8,9 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/soloist-go/soloist/host/postgres"
@@ -25,17 +27,19 @@ import (
 type database struct {
 	server *server.Server
 	lines  []*line.Line
+	loses  bool // the last commits, when it is killed
 	*scribe
 }
 
-// audit is the trigger. Who makes a change is the name of its connection. One statement may acquire and write, or write and
-// release. A checkpoint is never saved twice as it is.
+// audit is the trigger. Who makes a change is the name of its connection. A lease is given at the time by which it was judged.
+// One statement may acquire and write, or write and release. A checkpoint is never saved twice as it is.
 const audit = `
 CREATE TABLE public.audit (number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
 	at timestamptz, replica text, name text, op text, lease uuid, length interval, record text, checkpoint text);
 CREATE FUNCTION public.note(e soloist.entry, op text, lease uuid) RETURNS void LANGUAGE sql AS $$
 	INSERT INTO public.audit (at, replica, name, op, lease, length, record, checkpoint)
-	VALUES (clock_timestamp(), current_setting('application_name'), e.name, op, lease, e.length, e.record, convert_from(e.checkpoint, 'UTF8'))
+	VALUES (CASE WHEN op IN ('acquire', 'renew') THEN e.ends - e.length ELSE clock_timestamp() END,
+		current_setting('application_name'), e.name, op, lease, e.length, e.record, convert_from(e.checkpoint, 'UTF8'))
 $$;
 CREATE FUNCTION public.audit() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -62,12 +66,13 @@ BEGIN
 END $$;
 CREATE TRIGGER audit AFTER INSERT OR UPDATE OR DELETE ON soloist.entry FOR EACH ROW EXECUTE FUNCTION public.audit();`
 
-func newDatabase(ctx context.Context, _ string, s *scribe) (service, error) {
-	at, err := server.Launch()
+func newDatabase(ctx context.Context, o options, s *scribe) (service, error) {
+	loses := mistakes[o.mistake].loses
+	at, err := server.Launch("synchronous_commit=" + map[bool]string{true: "off", false: "on"}[loses])
 	if err != nil {
 		return nil, err
 	}
-	v := &database{server: at, scribe: s}
+	v := &database{server: at, scribe: s, loses: loses}
 	if err = v.prepare(ctx); err != nil {
 		v.close()
 		return nil, err
@@ -105,11 +110,33 @@ func (v *database) storage(replica, address string) string {
 
 func (v *database) store() (store.Store, error) { return postgres.OpenURL(v.storage("storm", "")) }
 
+// lossy is how long a server that loses commits writes none of them before it is killed.
+const lossy = 3 * time.Second
+
 // crash kills the server, however much is under way. That it loses nothing is judged at the end.
 func (v *database) crash(ctx context.Context, down time.Duration, _ func() error) error {
+	if v.loses {
+		if err := v.stopWriting(); err != nil {
+			return err
+		}
+		proctest.Pause(context.WithoutCancel(ctx), lossy)
+	}
 	v.server.Kill()
 	proctest.Pause(ctx, down)
 	return v.server.Start()
+}
+
+// stopWriting stops the process that writes what commits have left in memory.
+func (v *database) stopWriting() error {
+	text, err := v.server.Query("SELECT pid FROM pg_stat_activity WHERE backend_type = 'walwriter'")
+	if err != nil {
+		return err
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(text))
+	if err != nil {
+		return err
+	}
+	return syscall.Kill(pid, syscall.SIGSTOP)
 }
 
 // shut cuts all lines, and ends what has come over them.

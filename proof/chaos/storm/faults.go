@@ -63,7 +63,11 @@ func kindsUnder(o options) []kind {
 		ofLines("reset", 1, line.Toxic("upstream", "reset_peer", "timeout", 0, 0)),
 	}
 	if o.store == overPostgres {
-		return append(all, kind{"service killed", ofService, 4, 0, 20 * time.Second, nil})
+		killed := kind{"service killed", ofService, 4, 0, 20 * time.Second, nil}
+		if mistakes[o.mistake].loses { // nothing is lost else
+			killed.weight, killed.most = 40, time.Second
+		}
+		return append(all, killed)
 	}
 	return append(all,
 		kind{"service killed", ofService, 1, 0, 20 * time.Second, nil},

@@ -33,6 +33,7 @@ const (
 type fleet struct {
 	*scribe
 	env      []string
+	program  string
 	replicas []*node
 
 	mu      sync.Mutex
@@ -60,7 +61,16 @@ type node struct {
 
 // newFleet returns what there is to close after an error, too.
 func newFleet(o options, s *scribe, v service, sink string) (*fleet, error) {
-	f := &fleet{scribe: s, version: "1"}
+	f := &fleet{scribe: s, version: "1", program: proctest.Self()}
+	if edits := mistakes[o.mistake].edits; edits != nil {
+		edited, err := proctest.Edited(edits...)
+		if err == nil {
+			f.program, err = proctest.BuildOver(o.dir, "proof/chaos/storm", false, edited)
+		}
+		if err != nil {
+			return f, err
+		}
+	}
 	f.env = []string{"SOLOIST_APP=" + app, "SOLOIST_LEASE=" + o.lease.String(), "SOLOIST_GRACE=" + grace.String(),
 		"SOLOIST_ADDR=127.0.0.1:0", "SOLOIST_LOG_FORMAT=json", sinkEnv + "=" + sink}
 	for i := range o.replicas {
@@ -128,7 +138,7 @@ func (n *node) live(ctx context.Context) error {
 	n.version, n.url, n.exit = version, "", Exit{Replica: n.name, Start: time.Now()}
 	n.mu.Unlock()
 	p, err := proctest.Command{
-		Program: proctest.Self(),
+		Program: n.program,
 		Env: slices.Concat(n.env, []string{proctest.As(n.name), versionEnv + "=" + version,
 			"CONTAINER_APP_REPLICA_NAME=" + n.name, "SOLOIST_STORAGE=" + n.storage}),
 		Stdout: n.read, Stderr: n.read,

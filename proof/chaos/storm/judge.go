@@ -38,6 +38,7 @@ func violations(s Story, specs map[string]string) []string {
 	for _, v := range simjudge.Judge(tell(s, specs)) {
 		j.bad("%s", v)
 	}
+	j.grants()
 	j.starts()
 	j.takenBack()
 	j.processes()
@@ -47,6 +48,37 @@ func violations(s Story, specs map[string]string) []string {
 
 func (j *judge) bad(format string, args ...any) {
 	j.faults = append(j.faults, fmt.Sprintf(format, args...))
+}
+
+// noted is how much later than it was given a lease may be noted.
+const noted = 500 * time.Millisecond
+
+// grants: no lease is given while another one of the entry is in force. A service that does so seldom does harm, since the
+// ETag keeps out who has not seen that lease's first write. So it is judged by itself.
+func (j *judge) grants() {
+	type grant struct {
+		*trace.Event
+		end time.Time
+	}
+	last := map[string]*grant{} // by job
+	for _, q := range j.Requests {
+		g := last[q.Job]
+		switch {
+		case q.Op == "acquire":
+			if g != nil && g.Lease != q.Lease && q.Time.Before(g.end.Add(-noted)) {
+				j.bad("%s: %s is given a lease at %s, and that of %s is in force until %s",
+					q.Job, q.Replica, clock(q.Time), g.Replica, clock(g.end))
+			}
+			last[q.Job] = &grant{q, q.Time.Add(q.Span)}
+		case q.Op == "replace" || q.Op == "break":
+			delete(last, q.Job)
+		case g == nil || g.Lease != q.Lease:
+		case q.Op == "renew":
+			g.end = q.Time.Add(g.Span)
+		case q.Op == "release":
+			delete(last, q.Job)
+		}
+	}
 }
 
 // A tick is one of a job.

@@ -28,7 +28,7 @@ type maker struct {
 	history map[string][]event.Outcome
 }
 
-// write adds a write, and what acquires its lease just before the first one under it.
+// write adds a write, and what acquires its lease just before the first one under it; an outcome is followed by its release.
 func (m *maker) write(seconds float64, op, replica, lease string, r record.Record, news ...event.Outcome) {
 	add := func(e trace.Event) {
 		e.What, e.Replica, e.Job, e.Lease, e.Status, e.Match = trace.Request, replica, r.Job, lease, http.StatusOK, true
@@ -40,6 +40,9 @@ func (m *maker) write(seconds float64, op, replica, lease string, r record.Recor
 	m.history[r.Job] = slices.Concat(news, m.history[r.Job])
 	r.History, r.Run.Replica = m.history[r.Job], replica
 	add(trace.Event{Op: op, Time: at(seconds), Record: &r})
+	if op == "finish" || op == "take back" {
+		add(trace.Event{Op: "release", Time: at(seconds + 0.01)})
+	}
 }
 
 func (m *maker) tell(seconds float64, what What, replica, job string, tick time.Time, attempt int, token int64) *Effect {
@@ -149,6 +152,11 @@ func (m *maker) writeOf(job string, n int) *trace.Event {
 	panic("no such write")
 }
 
+// acquisition returns what acquires a lease.
+func (m *maker) acquisition(lease string) *trace.Event {
+	return m.Requests[slices.IndexFunc(m.Requests, func(q *trace.Event) bool { return q.Op == "acquire" && q.Lease == lease })]
+}
+
 func TestGoodStory(t *testing.T) {
 	if bad := violations(good().Story, versionsOf); len(bad) > 0 {
 		t.Errorf("violations of what is well:\n%s", strings.Join(bad, "\n"))
@@ -199,6 +207,11 @@ func TestViolations(t *testing.T) {
 		"the claim with token 4 was taken back at 12:01:00.100000000, and its run had": func(m *maker) { m.tell(60.05, Started, "c", pages, at(60), 1, 4) },
 		"five: c writes a spec that no version has": func(m *maker) {
 			m.write(41, "settle", "c", "X", written("five", "s7", 4, at(30), at(30), 1, event.Succeeded))
+		},
+		"five: c is given a lease at 12:00:23.990000000, and that of b is in force until 12:00:24.990000000": func(m *maker) {
+			c := *m.acquisition("C")
+			c.Replica, c.Lease, c.Time = "c", "X", at(23.99)
+			m.Requests = slices.Insert(m.Requests, slices.Index(m.Requests, m.acquisition("C")), &c)
 		},
 		"five: the tick 12:01:00.000 has no fate": func(m *maker) { m.Unwell = []string{"five: the tick 12:01:00.000 has no fate"} },
 

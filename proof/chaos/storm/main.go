@@ -11,7 +11,7 @@
 // received and what the service has accepted decides whether a tick ran twice, got
 // no outcome or two, whether two replicas believed in one lease, and so on: see
 // judge.go. It prints counts, then violations. Code 1: there are some, or nothing
-// happened.
+// happened; with -mistake, that none is of the mistake.
 package main
 
 import (
@@ -19,8 +19,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -38,8 +41,12 @@ func main() {
 	flag.Uint64Var(&o.seed, "seed", 1, "of the order of faults; what comes of them depends on the machine too")
 	flag.DurationVar(&o.lease, "lease", shortest, "of all work, whole seconds from 1s to 15s; over Azurite one below 15s is kept by beats")
 	flag.StringVar(&o.dir, "dir", "", "an empty directory for logs and events, which is kept; empty: one that is kept if something is wrong")
+	names := strings.Join(slices.Sorted(maps.Keys(mistakes)), ", ")
+	flag.StringVar(&o.mistake, "mistake", "", "over postgres: a mistake that is made, and that has to be found: "+names)
 	flag.Parse()
-	if flag.NArg() > 0 || services[o.store] == nil || o.replicas < 1 || o.length <= 0 || o.lease < time.Second || o.lease > shortest || o.lease%time.Second != 0 {
+	_, known := mistakes[o.mistake]
+	canPlant := o.mistake == "" || known && o.store == overPostgres
+	if !canPlant || flag.NArg() > 0 || services[o.store] == nil || o.replicas < 1 || o.length <= 0 || o.lease < time.Second || o.lease > shortest || o.lease%time.Second != 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -78,10 +85,14 @@ func storms(ctx context.Context, o options, out io.Writer) (ok bool, err error) 
 	for _, text := range bad {
 		fmt.Fprintln(out, text)
 	}
-	if len(bad) > 0 {
+	if ok = len(bad) == 0; o.mistake != "" {
+		ok = mistakes[o.mistake].found(bad)
+		fmt.Fprintf(out, "the mistake %q was found: %t\n", o.mistake, ok)
+	}
+	if !ok {
 		fmt.Fprintf(out, "logs and events are in %s\n", o.dir)
 	} else if !keep {
 		err = os.RemoveAll(o.dir)
 	}
-	return len(bad) == 0, err
+	return ok, err
 }

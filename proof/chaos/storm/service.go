@@ -44,7 +44,7 @@ const (
 )
 
 // services make one of each kind, with its data below a directory.
-var services = map[string]func(ctx context.Context, dir string, s *scribe) (service, error){
+var services = map[string]func(ctx context.Context, o options, s *scribe) (service, error){
 	overAzurite: newBlobs, overPostgres: newDatabase,
 }
 
@@ -59,8 +59,8 @@ type blobs struct {
 	forward *httputil.ReverseProxy // nil: it is down
 }
 
-func newBlobs(ctx context.Context, dir string, s *scribe) (service, error) {
-	v := &blobs{dir: filepath.Join(dir, "azurite"), scribe: s}
+func newBlobs(ctx context.Context, o options, s *scribe) (service, error) {
+	v := &blobs{dir: filepath.Join(o.dir, "azurite"), scribe: s}
 	err := os.Mkdir(v.dir, 0o700)
 	if err != nil {
 		return nil, err

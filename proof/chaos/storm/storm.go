@@ -25,6 +25,7 @@ type options struct {
 	seed     uint64
 	lease    time.Duration // of all work
 	dir      string        // for logs, events and the service's data
+	mistake  string        // of mistakes; empty: none
 }
 
 // A storm is a fleet, its service, and the faults that they suffer.
@@ -49,7 +50,7 @@ func run(ctx context.Context, o options, versions map[string]string) (story Stor
 	}
 	defer events.Close()
 	s := &storm{scribe: newScribe(events)}
-	if s.service, err = services[o.store](ctx, o.dir, s.scribe); err != nil {
+	if s.service, err = services[o.store](ctx, o, s.scribe); err != nil {
 		return story, err
 	}
 	defer s.service.close()

@@ -21,6 +21,15 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
+// TestMistakesFit: each mistake can be made. That a storm finds it is shown by -mistake.
+func TestMistakesFit(t *testing.T) {
+	for name, m := range mistakes {
+		if _, err := proctest.Edited(m.edits...); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // TestStorm is a short one: it keeps the command alive. What is wrong fails it,
 // not what is slow.
 func TestStorm(t *testing.T) {
