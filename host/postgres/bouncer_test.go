@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -54,9 +55,10 @@ func TestThroughPgBouncer(t *testing.T) {
 					t.Errorf("%s: %d effects, %v", key, n, err)
 				}
 			}
-			err := one.Watch(t.Context(), "app", func(string) {})
-			if err == nil || !strings.Contains(err.Error(), "no notification arrives") {
-				t.Errorf("got %v, want no notifications", err)
+			for _, check := range one.Examine("app", time.Now) {
+				if f := check.Do(t.Context()); f.Fails || check.Name == "notifications" && !strings.Contains(f.Text, "no notification arrives") {
+					t.Errorf("doctor: %s: %+v", check.Name, f)
+				}
 			}
 		})
 	}
