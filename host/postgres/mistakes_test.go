@@ -193,7 +193,8 @@ var others = []caught{
 	{"TestCannotWatch", mistake{"watch.go", "return errSilent", "return nil"}},
 	{"TestSilentAtFirst", mistake{"watch.go", "case errors.Is(err, errAlone):", "case errors.Is(err, errAlone), errors.Is(err, errSilent):"}},
 	{"TestListenThatHangs", mistake{"watch.go", "c.Exec(asked,", "c.Exec(context.WithoutCancel(asked),"}},
-	{"TestSchemaMadeDuringTheWait", mistake{"schema.go", "pgx.TxOptions{IsoLevel: pgx.ReadCommitted}", "pgx.TxOptions{}"}},
+	{"TestUnfitSessions", mistake{"schema.go", `isolation != "read committed"`, `isolation == ""`}},
+	{"TestSchemaMadeDuringTheWait", mistake{"schema.go", "s.version(ctx, tx) // as", "v, nil // as"}},
 	{"TestManyMakeOneSchema", mistake{"schema.go", `"SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"`, `"SELECT hashtextextended($1, 0)"`}},
 	{"TestStoresOfOnePoolLeaveAConnection", mistake{"tx.go", "weak.Make(pool)", "weak.Make(new(*pool))"}},
 
@@ -310,4 +311,4 @@ func testsOf(program, url, tests, mistake string) (string, error) {
 	return string(out), err
 }
 
-var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Together|Planned|Wait|Neigh|Transaction|Commit|Stopped|Changes|Lost|Cannot|Silent|Listen|Schema|Many|Stores)\S*`)
+var failed = regexp.MustCompile(`FAIL: Test\S+/\S+|FAIL: Test(Together|Planned|Unfit|Wait|Neigh|Transaction|Commit|Stopped|Changes|Lost|Cannot|Silent|Listen|Schema|Many|Stores)\S*`)

@@ -43,8 +43,8 @@ type Config struct {
 	// standby's records are old.
 	URL string
 
-	// Pool is used in place of URL. Its owner closes it. A pool of one connection is enough. Stores may share it. If its
-	// sessions have another default_transaction_isolation than read committed, calls that meet at a row fail, and are repeated.
+	// Pool is used in place of URL. Its owner closes it. A pool of one connection is enough. Stores may share it. The first
+	// call fails if its sessions have another default_transaction_isolation than read committed.
 	Pool *pgxpool.Pool
 
 	// Schema has the tables. Empty: soloist. Apps may share it.

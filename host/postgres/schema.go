@@ -130,11 +130,14 @@ func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
 	if err := checkVersion(c.PgConn().ParameterStatus("server_version")); err != nil {
 		return err
 	}
+	if err := checkSession(ctx, c); err != nil {
+		return err
+	}
 	t := tablesOf(s.schema, s.prefix)
 	if v, err := s.version(ctx, c); err != nil || v >= len(migrations) {
 		return err
 	}
-	tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted}) // what is there is looked for after the wait
+	tx, err := c.Begin(ctx)
 	if err != nil {
 		return err
 	}
@@ -143,15 +146,9 @@ func (s *Store) migrate(ctx context.Context, c *pgx.Conn) error {
 	if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))", "soloist "+t.version); err != nil {
 		return err
 	}
-	var there bool
-	if err := tx.QueryRow(ctx, "SELECT to_regclass($1) IS NOT NULL", t.version).Scan(&there); err != nil {
+	v, err := s.version(ctx, tx) // as it is after the wait
+	if err != nil {
 		return err
-	}
-	v := 0
-	if there {
-		if v, err = s.version(ctx, tx); err != nil {
-			return err
-		}
 	}
 	if err := s.apply(ctx, tx, v); err != nil {
 		return migrating(err, c.Config().User)
@@ -189,14 +186,18 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, v int) error {
 
 // version returns the version of the schema; zero: there is none.
 func (s *Store) version(ctx context.Context, c querier) (v int, err error) {
-	t := tablesOf(s.schema, s.prefix)
+	// A statement over a missing table cannot be prepared, and PgBouncer lets nobody prepare one of its name again. to_regclass
+	// may answer what was true before a wait.
+	var there bool
+	const exists = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = $2)"
+	if err := c.QueryRow(ctx, exists, s.schema, s.prefix+"version").Scan(&there); err != nil || !there {
+		return 0, err
+	}
 	var serves int
-	err = c.QueryRow(ctx, "SELECT coalesce(max(version), 0), coalesce(max(serves), 0) FROM "+t.version).Scan(&v, &serves)
-	switch {
-	case isMissing(err):
-		return 0, nil
-	case err == nil && serves > len(migrations):
-		return v, &versionError{fmt.Sprintf("the schema %s has version %d, of a newer program, and this program knows versions up to "+
+	newest := tablesOf(s.schema, s.prefix).fill("SELECT coalesce(max(version), 0), coalesce(max(serves), 0) FROM {version}")
+	err = c.QueryRow(ctx, newest).Scan(&v, &serves)
+	if err == nil && serves > len(migrations) {
+		return v, &unfitError{fmt.Sprintf("the schema %s has version %d, of a newer program, and this program knows versions up to "+
 			"%d: use that program's version of github.com/soloist-go/soloist/host/postgres, or another schema",
 			s.place(), v, len(migrations))}
 	}
@@ -209,10 +210,10 @@ type querier interface {
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
-// A versionError is a server or a schema that this package cannot use.
-type versionError struct{ text string }
+// An unfitError is a server, a session or a schema that this package cannot use.
+type unfitError struct{ text string }
 
-func (e *versionError) Error() string { return e.text }
+func (e *unfitError) Error() string { return e.text }
 
 // A migrationError is why the schema was not made or brought to this version.
 type migrationError struct {
@@ -232,9 +233,29 @@ func migrating(err error, role string) error {
 // checkVersion returns an error if the server is too old. Its version may be any text, such as "15.14 (Debian)".
 func checkVersion(server string) error {
 	if major, err := strconv.Atoi(leadingDigits(server)); err == nil && major < oldest {
-		return &versionError{fmt.Sprintf("the server is PostgreSQL %.20s: want %d or later", server, oldest)}
+		return &unfitError{fmt.Sprintf("the server is PostgreSQL %.20s: want %d or later", server, oldest)}
 	}
 	return nil
+}
+
+// checkSession returns an error if calls would fail under the settings of a session. Those of a URL may not have arrived: a
+// pooler in between ignores them.
+func checkSession(ctx context.Context, c *pgx.Conn) error {
+	var isolation, dates, bytes string
+	err := c.QueryRow(ctx, `SELECT current_setting('default_transaction_isolation'), current_setting('DateStyle'),
+	current_setting('bytea_output')`).Scan(&isolation, &dates, &bytes)
+	if err == nil && isolation != "read committed" {
+		return &unfitError{fmt.Sprintf("default_transaction_isolation is %s, under which calls that meet at a row fail: want "+
+			"read committed, in the settings of the pool, or by ALTER ROLE %s SET default_transaction_isolation = 'read committed'",
+			isolation, pgx.Identifier{c.Config().User}.Sanitize())}
+	}
+	mode := c.Config().DefaultQueryExecMode
+	readsText := mode == pgx.QueryExecModeExec || mode == pgx.QueryExecModeSimpleProtocol
+	if err == nil && readsText && (!strings.HasPrefix(dates, "ISO") || bytes != "hex") {
+		return &unfitError{fmt.Sprintf("with default_query_exec_mode=%s results are text, which cannot be read with DateStyle %s and "+
+			"bytea_output %s: want cache_describe, or ISO and hex", strings.ReplaceAll(mode.String(), " ", "_"), dates, bytes)}
+	}
+	return err
 }
 
 func leadingDigits(text string) string {

@@ -134,11 +134,16 @@ func TestManyMakeOneSchema(t *testing.T) {
 	}
 }
 
-// Who waits for its turn sees what was made meanwhile, also in a session whose transactions keep their first view.
+// Who waits for its turn sees what was made meanwhile.
 func TestSchemaMadeDuringTheWait(t *testing.T) {
 	url := server.Start(t)
-	owner, watch := session(t, url), session(t, url)
-	s := open(t, postgres.Config{URL: url + " default_transaction_isolation='repeatable read'"})
+	madeDuringTheWait(t, url, url)
+}
+
+func madeDuringTheWait(t *testing.T, direct, url string) {
+	t.Helper()
+	owner, watch := session(t, direct), session(t, direct)
+	s := open(t, postgres.Config{URL: url})
 	run(t, owner, `SELECT pg_advisory_lock(hashtextextended('soloist "soloist"."version"', 0))::text`)
 	answer := make(chan error, 1)
 	go func() {
@@ -150,6 +155,46 @@ func TestSchemaMadeDuringTheWait(t *testing.T) {
 	must(t, err)
 	run(t, owner, "SELECT pg_advisory_unlock_all()::text")
 	must(t, <-answer)
+}
+
+// Sessions under whose settings calls would fail get an error that says what to do, at the first call and from doctor.
+func TestUnfitSessions(t *testing.T) {
+	url := server.Start(t)
+	for name, test := range map[string]struct{ role, mode, want string }{
+		"repeatable read":        {"default_transaction_isolation = 'repeatable read'", "", "default_transaction_isolation is repeatable read"},
+		"serializable":           {"default_transaction_isolation = serializable", "", `ALTER ROLE "soloist" SET default_transaction_isolation`},
+		"dates as text":          {"DateStyle = German", "exec", "with default_query_exec_mode=exec results are text"},
+		"bytes as text":          {"bytea_output = escape", "simple_protocol", "default_query_exec_mode=simple_protocol"},
+		"dates":                  {"DateStyle = German", "cache_statement", ""},
+		"bytes":                  {"bytea_output = escape", "cache_statement", ""},
+		"dates of a description": {"DateStyle = German", "cache_describe", ""},
+		"bytes of a description": {"bytea_output = escape", "cache_describe", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := session(t, url)
+			_, err := c.Exec(t.Context(), "ALTER ROLE soloist SET "+test.role)
+			must(t, err)
+			defer c.Exec(context.Background(), "ALTER ROLE soloist RESET ALL") //nolint:errcheck // the next case would fail
+			pool, err := pgxpool.New(t.Context(), strings.TrimSuffix(url+" default_query_exec_mode="+test.mode, " default_query_exec_mode="))
+			must(t, err)
+			defer pool.Close()
+			s := open(t, postgres.Config{Pool: pool, Schema: name})
+			if test.want == "" {
+				life(t, s)
+				return
+			}
+			for range 2 {
+				if _, err := s.Create(t.Context(), e1, []byte("first")); err == nil || !strings.Contains(err.Error(), test.want) {
+					t.Errorf("got %v, want %q", err, test.want)
+				}
+			}
+			for _, check := range s.Examine("app", time.Now) {
+				if f := check.Do(t.Context()); check.Name == "schema" && (!f.Fails || !strings.Contains(f.Text, test.want)) {
+					t.Errorf("doctor: %+v, want %q", f, test.want)
+				}
+			}
+		})
+	}
 }
 
 func TestNewerSchema(t *testing.T) {

@@ -17,11 +17,11 @@ import (
 // warns of that.
 func TestPromotedStandbyLosesWrites(t *testing.T) {
 	primary := server.New(t, "fsync=on")
+	standby := primary.Standby(t)
 	s := open(t, postgres.Config{URL: primary.URL("")})
 	e, err := s.Create(t.Context(), e1, []byte("first"))
 	must(t, err)
 	must(t, acquire(s, e, ours, time.Minute))
-	standby := primary.Standby(t)
 	follows(t, primary, standby)
 	if f := durability(t, s); !strings.Contains(f.Text, "standbys: 1, of these asynchronous: 1") ||
 		!strings.Contains(f.Advice, "a fail-over to one may lose the last ones: a job whose last outcome is lost can start the same tick twice") {
@@ -72,10 +72,10 @@ func TestPromotedStandbyLosesWrites(t *testing.T) {
 // then has all that was confirmed.
 func TestSynchronousStandbyKeepsWrites(t *testing.T) {
 	primary := server.New(t, "fsync=on")
+	standby := primary.Standby(t)
 	s := open(t, postgres.Config{URL: primary.URL("")})
 	_, err := s.Create(t.Context(), e1, []byte("first"))
 	must(t, err)
-	standby := primary.Standby(t)
 	set(t, primary, "synchronous_standby_names", "standby")
 	follows(t, primary, standby)
 	until(t, session(t, primary.Local()), "SELECT sync_state = 'sync' FROM pg_stat_replication")

@@ -59,9 +59,14 @@ func (g *ground) want(effects, record string) {
 	if n := run(g, g.watch, "SELECT count(*)::text FROM effects"); n != effects || string(e.Record) != record {
 		g.Errorf("got %s effects and record %s, want %s and %s", n, e.Record, effects, record)
 	}
-	if n := run(g, g.watch, "SELECT count(*)::text FROM pg_stat_activity WHERE state LIKE 'idle in transaction%' AND datname = current_database()"); n != "0" {
-		g.Errorf("%s sessions are in a transaction", n)
+	n := ""
+	for range 1000 { // the server may not have seen yet that a connection was closed
+		if n = run(g, g.watch, "SELECT count(*)::text FROM pg_stat_activity WHERE state LIKE 'idle in transaction%' AND datname = current_database()"); n == "0" {
+			return
+		}
+		run(g, g.watch, "SELECT pg_sleep(0.01)::text")
 	}
+	g.Errorf("%s sessions are in a transaction", n)
 }
 
 func do(t testing.TB, tx pgx.Tx, sql string) {
@@ -137,13 +142,18 @@ func TestTransactionSettings(t *testing.T) {
 		c     postgres.Config
 		limit string
 	}{
-		"ours":            {postgres.Config{URL: url + " default_transaction_isolation=serializable"}, "0"},
+		"ours":            {postgres.Config{URL: url}, "0"},
 		"of a URL":        {postgres.Config{URL: url + " statement_timeout=6s"}, "6s"},
 		"of a given pool": {postgres.Config{Pool: pool}, "7s"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			g := newGround(t, url, test.c)
-			_, err := g.transact(t.Context(), func(tx pgx.Tx) {
+			alter := "ALTER DATABASE " + run(t, g.watch, "SELECT quote_ident(current_database())")
+			_, err := g.watch.Exec(t.Context(), alter+" SET default_transaction_isolation = serializable")
+			must(t, err)
+			defer g.watch.Exec(context.Background(), alter+" RESET ALL") //nolint:errcheck // the next case would fail
+			g.s.Reset()                                                  // sessions from now on have it, where they do not name another
+			_, err = g.transact(t.Context(), func(tx pgx.Tx) {
 				if got := run(t, tx, "SHOW statement_timeout"); got != test.limit {
 					t.Errorf("a statement may take %s, want %s", got, test.limit)
 				}

@@ -1,8 +1,7 @@
-// Package postgres runs PostgreSQL for tests.
+// Package postgres runs PostgreSQL, and PgBouncer before it, for tests.
 package postgres
 
 import (
-	"bufio"
 	"cmp"
 	"errors"
 	"fmt"
@@ -60,10 +59,7 @@ type Server struct {
 	as       []string
 	settings []string
 
-	cmd   *exec.Cmd // nil: it was killed
-	stdin interface{ Close() error }
-	done  chan struct{}
-	log   *strings.Builder // to be read after done
+	process *process // nil: it was killed
 }
 
 // Launch returns once a new server accepts connections.
@@ -81,7 +77,8 @@ func Launch(settings ...string) (*Server, error) {
 	return s, nil
 }
 
-// Standby returns a server that follows s until the test has ended. application_name at s is standby.
+// Standby returns a server that follows s until the test has ended: a copy of it, for which s stops and starts again. That
+// takes no pg_basebackup, which not every installation has. application_name at s is standby.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
 	return started(t, func() (*Server, error) {
@@ -89,8 +86,12 @@ func (s *Server) Standby(t testing.TB) *Server {
 		if err != nil {
 			return nil, err
 		}
-		if err = next.run("pg_basebackup", "-D", next.data(), "-d", s.Local()+" application_name=standby", "-R", "--checkpoint=fast", "--no-sync"); err == nil {
-			err = next.Start()
+		const follow = `cp -R "$1" "$2" && cd "$2" && touch standby.signal && echo "primary_conninfo = '$3'" >>postgresql.auto.conf`
+		if err = s.stop(); err == nil {
+			err = next.run("sh", "-c", follow, "sh", s.data(), next.data(), s.Local()+" application_name=standby")
+		}
+		if err == nil {
+			err = errors.Join(s.Start(), next.Start())
 		}
 		if err != nil {
 			return nil, errors.Join(err, os.RemoveAll(next.Dir))
@@ -146,7 +147,7 @@ func (s *Server) URL(address string) string {
 	return "postgres://soloist@" + cmp.Or(address, s.Address()) + "/postgres?sslmode=disable"
 }
 
-// run runs a program of PostgreSQL.
+// run runs a program of PostgreSQL, or of the PATH.
 func (s *Server) run(program string, args ...string) error {
 	out, err := s.command(program, args...).CombinedOutput()
 	if err != nil {
@@ -156,7 +157,10 @@ func (s *Server) run(program string, args ...string) error {
 }
 
 func (s *Server) command(program string, args ...string) *exec.Cmd {
-	all := slices.Concat(s.as, []string{filepath.Join(s.bin, program)}, args)
+	if path, err := exec.LookPath(filepath.Join(s.bin, program)); err == nil { // an installation may have no psql
+		program = path
+	}
+	all := slices.Concat(s.as, []string{program}, args)
 	cmd := exec.Command(all[0], all[1:]...)
 	cmd.Dir, cmd.Env = s.Dir, append(os.Environ(), "LC_ALL=C")
 	return cmd
@@ -164,16 +168,12 @@ func (s *Server) command(program string, args ...string) *exec.Cmd {
 
 // Query returns what the server answers to a statement, a line for each row.
 func (s *Server) Query(statement string) (string, error) {
-	out, err := exec.Command(filepath.Join(s.bin, "psql"), s.Local(), "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statement).Output()
+	out, err := s.command("psql", s.Local(), "-XqAt", "-v", "ON_ERROR_STOP=1", "-c", statement).Output()
 	if failed, ok := errors.AsType[*exec.ExitError](err); ok {
 		err = fmt.Errorf("psql: %w: %s", err, failed.Stderr)
 	}
 	return string(out), err
 }
-
-// watched runs a command that is told to stop when standard input ends, so
-// that it cannot outlive the test however that ends.
-const watched = `exec 3<&0; (cat <&3; kill -INT $$) >/dev/null 2>&1 & exec "$@" 3<&- </dev/null`
 
 // Start returns when the server accepts connections, or reads if it is a
 // standby. It is also called after Kill, with settings to add to those of before.
@@ -194,77 +194,35 @@ func (s *Server) start() error {
 	for _, setting := range s.settings {
 		args = append(args, "-c", setting)
 	}
-	cmd := s.command("postgres", args...)
-	cmd.Args = slices.Concat([]string{"sh", "-c", watched, "sh"}, cmd.Args)
 	var err error
-	if cmd.Path, err = exec.LookPath("sh"); err != nil {
-		return err
-	}
-	stdin, err := cmd.StdinPipe()
-	if err != nil {
-		return err
-	}
-	stderr, err := cmd.StderrPipe()
-	if err != nil {
-		return err
-	}
-	if err := cmd.Start(); err != nil {
-		return err
-	}
-	ready, done, log := make(chan struct{}), make(chan struct{}), new(strings.Builder)
-	go func() {
-		defer close(done)
-		found := false
-		for lines := bufio.NewScanner(stderr); lines.Scan(); {
-			log.WriteString(lines.Text() + "\n")
-			if !found && strings.Contains(lines.Text(), "database system is ready to accept") {
-				found = true
-				close(ready)
-			}
-		}
-	}()
-	s.cmd, s.stdin, s.done, s.log = cmd, stdin, done, log
-	select {
-	case <-ready:
-		return nil
-	case <-done:
-		err := s.Close()
-		return fmt.Errorf("postgres ended at once: %w: %s", err, log.String())
-	case <-time.After(time.Minute):
-		s.Kill()
-		return errors.New("postgres does not start: " + log.String())
-	}
+	s.process, err = spawn(s.command("postgres", args...), "database system is ready to accept")
+	return err
 }
 
-// Close ends the server and removes its directory, unless a start has failed.
-func (s *Server) Close() error {
-	var err error
-	if s.cmd != nil {
-		s.stdin.Close()
-		<-s.done
-		if err = s.cmd.Wait(); err != nil {
-			err = fmt.Errorf("postgres: %w: %s", err, s.log.String())
-		}
-		s.cmd = nil
+// Close ends the server and removes its directory.
+func (s *Server) Close() error { return errors.Join(s.stop(), os.RemoveAll(s.Dir)) }
+
+func (s *Server) stop() error {
+	if s.process == nil {
+		return nil
 	}
-	return errors.Join(err, os.RemoveAll(s.Dir))
+	err := s.process.stop()
+	s.process = nil
+	return err
 }
 
 // Kill ends all processes of the server by kill -9.
 func (s *Server) Kill() {
-	if s.cmd == nil {
+	if s.process == nil {
 		return
 	}
 	s.Signal("KILL")
-	s.stdin.Close()
-	<-s.done
-	_ = s.cmd.Wait() // it was killed
-	s.cmd = nil
+	_ = s.stop() // it was killed
 }
 
 // Signal sends a signal, such as STOP, to all processes of the server.
 func (s *Server) Signal(name string) {
-	pids := []string{strconv.Itoa(s.cmd.Process.Pid)}
+	pids := []string{strconv.Itoa(s.process.cmd.Process.Pid)}
 	_ = exec.Command("kill", "-STOP", pids[0]).Run() // it starts no more of them meanwhile
 	all, _ := filepath.Glob("/proc/[0-9]*/stat")
 	for _, file := range all {
@@ -310,23 +268,28 @@ func asUser(path string) ([]string, error) {
 var ErrNone = errors.New("no initdb on the PATH or in /usr/lib/postgresql: apt-get install postgresql")
 
 // findOrInstall returns the directory of initdb: Debian's is not on the PATH.
-func findOrInstall() (string, error) {
-	if bin := find(); bin != "" {
-		return bin, nil
+func findOrInstall() (string, error) { return orInstall(find, "postgresql", ErrNone) }
+
+// orInstall returns what find finds, in CI once a package is installed; else the error none.
+func orInstall(find func() string, pkg string, none error) (string, error) {
+	if found := find(); found != "" {
+		return found, nil
 	}
 	if os.Getenv("CI") != "true" {
-		return "", ErrNone
+		return "", none
 	}
-	install := "apt-get update -q && apt-get install -qy --no-install-recommends postgresql"
-	cmd := exec.Command("sh", "-c", install)
-	cmd.Env = append(os.Environ(), "DEBIAN_FRONTEND=noninteractive")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	install := "apt-get update -q && DEBIAN_FRONTEND=noninteractive apt-get install -qy --no-install-recommends " + pkg
+	args := []string{"sh", "-c", install}
+	if os.Getuid() != 0 {
+		args = append([]string{"sudo", "-n"}, args...)
+	}
+	if out, err := exec.Command(args[0], args[1:]...).CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%s: %w: %s", install, err, out)
 	}
-	if bin := find(); bin != "" {
-		return bin, nil
+	if found := find(); found != "" {
+		return found, nil
 	}
-	return "", ErrNone
+	return "", none
 }
 
 func find() string {
