@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,18 +86,22 @@ func (s *Store) together(ctx context.Context, o op, name, statement string, args
 	s.queue.add(a)
 	select {
 	case s.places <- struct{}{}:
-		if !s.queue.leave(a) { // another call has taken it along
-			<-s.places
-			break
-		}
 		conn, err := s.pool.Acquire(ctx)
 		if err != nil {
 			<-s.places
-			return store.Revision{}, s.translate(o, name, err)
+			if s.queue.leave(a) {
+				return store.Revision{}, s.translate(o, name, err)
+			}
+			break
 		}
 		free := func() { conn.Release(); <-s.places }
+		runtime.Gosched() // goroutines that are due at the same instant can join
 		with := new(shared)
 		all := s.queue.follow(a, with)
+		if len(all) == 0 { // another call has taken it along
+			free()
+			break
+		}
 		if len(all) == 1 {
 			defer free()
 			return s.changeBy(ctx, conn, a)
@@ -221,7 +226,7 @@ func lockTime(ctx context.Context) string {
 	return strconv.FormatInt(max((d*9/10).Milliseconds(), 1), 10) // zero would be no limit
 }
 
-// A queue has the calls that wait for a place, those of one statement together.
+// A queue has the calls that wait for a connection, those of one statement together.
 type queue struct {
 	mu      sync.Mutex
 	waiting map[string][]*ask
@@ -251,12 +256,20 @@ func (q *queue) leave(a *ask) bool {
 	return i >= 0
 }
 
-// follow returns a call and those that it takes out of the queue: of its statement, and none for the entry of one before it.
+// follow takes a call out of the queue, and others along: of its statement, and none for the entry of one before it. It returns
+// none if the call is not there any more.
 func (q *queue) follow(a *ask, with *shared) []*ask {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	all, names := []*ask{a}, map[string]bool{a.name: true}
-	q.waiting[a.statement] = slices.DeleteFunc(q.waiting[a.statement], func(b *ask) bool {
+	waiting := q.waiting[a.statement]
+	i := slices.Index(waiting, a)
+	if i < 0 {
+		return nil
+	}
+	waiting[0], waiting[i] = a, waiting[0]
+	var all []*ask
+	names := map[string]bool{}
+	q.waiting[a.statement] = slices.DeleteFunc(waiting, func(b *ask) bool {
 		if names[b.name] || len(all) == mostTogether {
 			return false
 		}

@@ -27,11 +27,10 @@ var LockTime = lockTime
 // Reset closes the connections.
 func (s *Store) Reset() { s.pool.Reset() }
 
-// Queued is how many calls wait for a connection, or have one.
-func (s *Store) Queued() int {
+// Queued is how many calls wait for a connection.
+func (s *Store) Queued() (n int) {
 	s.queue.mu.Lock()
 	defer s.queue.mu.Unlock()
-	n := len(s.places)
 	for _, waiting := range s.queue.waiting {
 		n += len(waiting)
 	}
