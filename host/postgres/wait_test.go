@@ -54,13 +54,15 @@ func until(t testing.TB, c *pgx.Conn, question string, args ...any) {
 	}
 }
 
-// waits returns once a call waits for a row.
+// waits returns once a call waits for a row, or for a standby.
 func waits(t testing.TB, c *pgx.Conn, answer <-chan error) {
 	t.Helper()
-	for run(t, c, "SELECT count(*)::text FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()") == "0" {
+	const waiting = `SELECT count(*)::text FROM pg_stat_activity
+WHERE (wait_event_type = 'Lock' OR wait_event = 'SyncRep') AND backend_type = 'client backend' AND datname = current_database()`
+	for run(t, c, waiting) == "0" {
 		select {
 		case err := <-answer:
-			t.Fatalf("answered before the row was free: %v", err)
+			t.Fatalf("answered without a wait: %v", err)
 		default:
 			run(t, c, "SELECT pg_sleep(0.01)::text")
 		}
