@@ -216,7 +216,7 @@ var others = []caught{
 	{"TestTogether.*", mistake{"change.go", "	case a.verdict == \"\":\n		return s.changeBy(ctx, s.pool, a)\n", "	case false:\n"}},
 	{"TestTogether.*", mistake{"change.go", "		if s.queue.leave(a) {\n			return store.Revision{}, s.translate(o, name, ctx.Err())", "		if a.shared == nil {\n			return store.Revision{}, s.translate(o, name, ctx.Err())"}},
 	{"TestTogether.*", mistake{"change.go", "		return store.Revision{}, s.translate(a.op, a.name, ctx.Err())", "		return store.Revision{}, s.translate(a.op, a.name, context.Cause(ctx))"}},
-	{"TestPlannedOnce", mistake{"statements.go", "(SELECT $%d::%s[])", "$%d::%s[]"}},
+	{"TestPlannedOnce", mistake{"statements.go", "unnest((SELECT $1::text[])%s)", "unnest($1::text[]%s)"}},
 }
 
 // all are the mistakes, and what catches each.
