@@ -199,7 +199,7 @@ var others = []caught{
 	{"TestStoresOfOnePoolLeaveAConnection", mistake{"tx.go", "weak.Make(pool)", "weak.Make(new(*pool))"}},
 
 	// Calls that share a statement: one for each of them, waits, answers that get mixed up, contexts, what is sent again.
-	{"TestTogether.*", mistake{"change.go", "	all, names := []*ask{a}, map[string]bool{a.name: true}\n", "	all, names := []*ask{a}, map[string]bool{a.name: true}\n	if len(q.waiting) > 0 {\n		with.waiting.Store(1)\n		return all\n	}\n"}},
+	{"TestTogether.*", mistake{"change.go", "len(all) == mostTogether", "len(all) == 1"}},
 	{"TestTogether.*", mistake{"change.go", "if names[b.name] || len(all)", "if len(all)"}},
 	{"TestTogether.*", mistake{"change.go", " || len(all) == mostTogether", ""}},
 	{"TestTogether.*", mistake{"change.go", "forUpdate, forUpdateFree, 1)", "forUpdate, forUpdate, 1)"}},
