@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -123,13 +124,17 @@ func prepare(settings []string) (*Server, error) {
 	return &Server{Dir: dir, Port: port, bin: bin, as: as, settings: settings}, err
 }
 
-// free is a port that nobody listens on.
-func free() (int, error) {
-	ln, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, err
+// free is a port that nobody listens on. It is none of those that systems give to outgoing connections: one of these could
+// have it before the server starts, or while it is down.
+func free() (port int, err error) {
+	for range 100 {
+		port = 10_000 + rand.IntN(20_000)
+		ln, listenErr := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if err = listenErr; err == nil {
+			return port, ln.Close()
+		}
 	}
-	return ln.Addr().(*net.TCPAddr).Port, ln.Close()
+	return 0, err
 }
 
 func (s *Server) data() string { return filepath.Join(s.Dir, "data") }
