@@ -195,7 +195,7 @@ var others = []caught{
 	{"TestListenThatHangs", mistake{"watch.go", "c.Exec(asked,", "c.Exec(context.WithoutCancel(asked),"}},
 	{"TestUnfitSessions", mistake{"schema.go", `isolation != "read committed"`, `isolation == ""`}},
 	{"TestSchemaMadeDuringTheWait", mistake{"schema.go", "s.version(ctx, tx) // as", "0, error(nil) // as"}},
-	{"TestManyMakeOneSchema", mistake{"schema.go", `"SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"`, `"SELECT hashtextextended($1, 0)"`}},
+	{"TestSchemaMadeDuringTheWait", mistake{"schema.go", `"SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"`, `"SELECT hashtextextended($1, 0)"`}},
 	{"TestStoresOfOnePoolLeaveAConnection", mistake{"tx.go", "weak.Make(pool)", "weak.Make(new(*pool))"}},
 
 	// Calls that share a statement: one for each of them, waits, answers that get mixed up, contexts, what is sent again.
