@@ -208,7 +208,7 @@ var others = []caught{
 	{"TestTogether.*", mistake{"change.go", "context.WithCancel(context.WithoutCancel(ctx))", "context.WithCancel(ctx)"}},
 	{"TestTogether.*", mistake{"change.go", "		with.cancel()\n		g.end(", "		g.end("}},
 	{"TestTogether.*", mistake{"change.go", "	if with.waiting--; with.waiting == 0 {", "	if with.waiting--; with.waiting <= 1 {"}},
-	{"TestTogether.*", mistake{"change.go", "if g.open[a.statement] == with { // it is not sent", "if g.open[a.statement] == nil { // it is not sent"}},
+	{"TestTogether.*", mistake{"change.go", "if g.open[a.statement] == with { // it is not sent", "if with.waiting == 0 { // it is not sent"}},
 	{"TestTogether.*", mistake{"change.go", "		defer conn.Release()\n", ""}},
 	{"TestTogether.*", mistake{"change.go", "		if notDone(err) {", "		if false {"}},
 	{"TestTogether.*", mistake{"change.go", "		if notDone(err) {", "		if err != nil {"}},
