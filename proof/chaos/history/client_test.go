@@ -57,7 +57,7 @@ func (c *client) run() {
 // no meaning.
 func (c *client) wait() time.Duration {
 	switch {
-	case c.crowd > 0 && c.oneIn(5): // it may still be in a queue
+	case c.crowd > 0 && c.oneIn(10): // it may still be in a queue
 		return c.upTo(c.shortest / 20)
 	case c.lasts > 0:
 		return c.shortest / 2

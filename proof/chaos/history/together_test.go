@@ -24,7 +24,7 @@ import (
 // A crowd is of clients that call some entries by the same two stores. Their calls wait for connections.
 type crowd struct{ entries, clients int } // clients of each entry
 
-var crowds = []crowd{{1, 10}, {2, 8}, {3, 8}, {6, 6}, {20, 3}, {28, 3}}
+var crowds = []crowd{{2, 10}, {4, 8}, {6, 8}, {8, 6}, {16, 3}, {24, 3}}
 
 // PostgreSQL, with calls that share statements. Connections get lost, and another session locks rows and cancels statements.
 func TestPostgresTogether(t *testing.T) {
@@ -48,7 +48,8 @@ func TestPostgresTogether(t *testing.T) {
 		}
 	}
 	inReality(t, uint64(len(places)), func(seed uint64) *history {
-		s := session{calls: 100, crowd: places[seed].clients, lasts: 12 * time.Second, late: never}.named(seed)
+		n := places[seed].clients
+		s := session{calls: 60 + 10*n, crowd: n, lasts: 12 * time.Second, late: never}.named(seed)
 		return s.record(func(n int) store.Store { return places[seed].backends[n%2] })
 	}, acquireWrite+": done", writeRelease+": done")
 	shares.end(t)
@@ -84,15 +85,17 @@ func meddle(t *testing.T, at *server.Server) (stop func()) {
 		t.Fatal(err)
 	}
 	const (
-		some   = "WITH l AS MATERIALIZED (SELECT FROM soloist.entry WHERE random() < 0.3 FOR UPDATE) SELECT count(*), pg_sleep(0.1) FROM l"
-		all    = "DO $$ BEGIN LOCK TABLE soloist.entry IN EXCLUSIVE MODE; PERFORM pg_sleep(0.1); %s END $$"
-		cancel = "PERFORM pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock';"
+		lockSome = `WITH l AS MATERIALIZED (SELECT FROM soloist.entry WHERE random() < 0.5 FOR UPDATE) SELECT count(*), pg_sleep(0.1) FROM l`
+		lockAll  = `DO $$ BEGIN
+	LOCK TABLE soloist.entry IN EXCLUSIVE MODE; PERFORM pg_sleep(0.1);
+	PERFORM pg_cancel_backend(pid) FROM pg_stat_activity WHERE wait_event_type = 'Lock';
+END $$`
 	)
-	statements := []string{some, fmt.Sprintf(all, ""), some, fmt.Sprintf(all, cancel)}
+	statements := []string{lockSome, lockSome, lockAll}
 	var meddling sync.WaitGroup
 	meddling.Go(func() {
 		defer conn.Close(context.WithoutCancel(ctx))
-		for i := 0; proctest.Pause(ctx, 200*time.Millisecond) == nil; i++ {
+		for i := 0; proctest.Pause(ctx, 100*time.Millisecond) == nil; i++ {
 			if _, err := conn.Exec(ctx, statements[i%len(statements)]); err != nil && ctx.Err() == nil {
 				t.Error(err)
 				return
