@@ -209,12 +209,14 @@ func TestMistakes(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			program := proctest.Build(t, "proof/chaos/history", true, m)
-			out, err := exec.Command(program, "-test.run=^TestPostgresTogether$", "-test.v").CombinedOutput()
-			rejected := strings.Count(string(out), notAnswered)
-			t.Logf("%d histories rejected", rejected)
-			if err == nil || rejected == 0 {
-				t.Errorf("not caught: %v\n%.2000s", err, out)
+			var out []byte
+			for range 3 { // what calls meet is left to chance
+				out, _ = exec.Command(program, "-test.run=^TestPostgresTogether$").CombinedOutput() // it is to fail
+				if strings.Contains(string(out), notAnswered) {
+					return
+				}
 			}
+			t.Errorf("not caught: %.2000s", out)
 		})
 	}
 }
