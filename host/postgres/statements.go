@@ -40,7 +40,8 @@ var verdicts = map[string]error{done: nil, held: store.ErrHeld, changed: store.E
 // the clock read, in a query of its own: a clock in "locked" would be read before the wait. MATERIALIZED keeps each
 // query apart from the next. The action finds the row by its name, in the version that is locked.
 //
-// Each array is a query, so that no plan is made for its length: else the server would plan each call of one entry anew.
+// The array of the names is a query, so that no plan is made for its length: else the server would plan each call of one entry
+// anew.
 //
 // clock_timestamp goes on within a statement; now() would be the time at which it arrived.
 func change(entry, asks, verdict, action string) string {
@@ -51,7 +52,7 @@ func change(entry, asks, verdict, action string) string {
 			continue // nothing is asked but the name
 		}
 		columns += ", " + name
-		arrays += fmt.Sprintf(", (SELECT $%d::%s[])", i+3, kind)
+		arrays += fmt.Sprintf(", $%d::%s[]", i+3, kind)
 	}
 	return fmt.Sprintf(`WITH locked AS MATERIALIZED (
 	SELECT asked.*, e.etag, e.id, e.ends, e.broken

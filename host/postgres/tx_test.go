@@ -26,6 +26,8 @@ type ground struct {
 	s     *postgres.Store
 	watch *pgx.Conn
 	etag  string
+
+	checkpoint []byte // what is written with the record; nil: none
 }
 
 func newGround(t testing.TB, url string, c postgres.Config) *ground {
@@ -47,7 +49,7 @@ func (g *ground) transact(ctx context.Context, f func(tx pgx.Tx)) (store.Revisio
 			return err
 		}
 		f(tx.(pgx.Tx))
-		return write(ctx, g.etag, []byte("second"), nil)
+		return write(ctx, g.etag, []byte("second"), g.checkpoint)
 	})
 }
 
@@ -108,14 +110,17 @@ func TestTransactionOfTheUser(t *testing.T) {
 			}, "busy", "0", "first"},
 			"it breaks a constraint that is checked at COMMIT": {func(t *testing.T, tx pgx.Tx) { do(t, tx, "INSERT INTO effects VALUES ('x')") }, "23505", "0", "first"},
 		} {
-			t.Run(name, func(t *testing.T) {
-				g := newGround(t, url, postgres.Config{URL: url + " pool_max_conns=1"})
-				r, err := g.transact(t.Context(), func(tx pgx.Tx) { test.f(t, tx) })
-				if test.says == "" && (err != nil || r.ETag == g.etag) || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says) || r.ETag != "") {
-					t.Errorf("got %+v, error %v, want %q", r, err, test.says)
-				}
-				g.want(test.effects, test.after)
-			})
+			for with, checkpoint := range map[string][]byte{"outcome": nil, "checkpoint": []byte("third")} {
+				t.Run(name+", and "+with, func(t *testing.T) {
+					g := newGround(t, url, postgres.Config{URL: url + " pool_max_conns=1"})
+					g.checkpoint = checkpoint
+					r, err := g.transact(t.Context(), func(tx pgx.Tx) { test.f(t, tx) })
+					if test.says == "" && (err != nil || r.ETag == g.etag) || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says) || r.ETag != "") {
+						t.Errorf("got %+v, error %v, want %q", r, err, test.says)
+					}
+					g.want(test.effects, test.after)
+				})
+			}
 		}
 	})
 	t.Run("panic", func(t *testing.T) {
