@@ -183,8 +183,8 @@ var mistakesFlag = flag.Bool("mistakes", false, "record histories with each mist
 var mistakes = map[string]proctest.Edit{
 	"the answer of another":      inChange("answers[a.name].verdict, answers[a.name].revision", "answers[all[0].name].verdict, answers[all[0].name].revision"),
 	"the arguments of another":   inChange("		values[j] = a.args[i].(T)", "		_, values[j] = a, all[0].args[i].(T)"),
-	"two for one entry":          inChange("if names[b.name] || len(all)", "if len(all)"),
-	"again after a lost answer":  inChange("all...); notDone(err) {", "all...); err != nil {"),
+	"two for one entry":          inChange("if with != nil && slices.ContainsFunc(", "if with == new(shared) && slices.ContainsFunc("),
+	"again after a lost answer":  inChange("		if notDone(err) {", "		if err != nil {"),
 	"no lock":                    inStatements("IS NOT NULL `+forUpdate+`) AS e", "IS NOT NULL) AS e"),
 	"acquire and write if held":  inStatements(`record text", whenHeld+whenChanged`, `record text", whenChanged`),
 	"write and release does not": inStatements(`written+", "+free`, `written`),
