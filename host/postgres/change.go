@@ -9,11 +9,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/soloist-go/soloist/store"
 )
@@ -23,26 +21,11 @@ type ask struct {
 	op        op
 	name      string
 	statement string
-	args      []any // one for each column, of a type that columns knows
+	args      []any     // one for each column, of a type that columns knows
+	until     time.Time // the end of the caller's patience; zero: it has none
 
 	verdict  string // empty: the statement has said nothing of it
 	revision store.Revision
-
-	shared *shared       // the statement that it shares; nil: none yet
-	over   chan struct{} // closed once that has ended
-	err    error         // of it
-}
-
-// A shared statement goes on as long as one of its callers waits for it.
-type shared struct {
-	waiting atomic.Int64
-	cancel  context.CancelFunc
-}
-
-func (s *shared) leave() {
-	if s.waiting.Add(-1) == 0 {
-		s.cancel()
-	}
 }
 
 // answer is what the statement has said.
@@ -66,90 +49,144 @@ func (s *Store) change(ctx context.Context, o op, name, statement string, args .
 
 // changeBy is change on a connection or in a transaction.
 func (s *Store) changeBy(ctx context.Context, by querier, a *ask) (store.Revision, error) {
+	a.until, _ = ctx.Deadline()
 	if err := run(ctx, by, a.statement, a); err != nil {
 		return store.Revision{}, s.translate(a.op, a.name, err)
 	}
 	return a.answer()
 }
 
-// together is change that shares a statement with other calls of its kind if there are more of them than connections, as when a
-// hundred jobs are due at once: they then need one round trip and one commit in place of a hundred.
-//
-// The call that gets a connection takes along those that still wait for one, so none waits for another to come. It is not
-// for them to wait for a row either: the statement skips those that others have locked. What it says nothing of, because the
-// row is locked or missing or because the server has refused the statement, was not done, and is asked again, alone.
+// together is change that may share a statement with other calls of its kind. See shared.
 func (s *Store) together(ctx context.Context, o op, name, statement string, args ...any) (store.Revision, error) {
 	if err := s.prepare(ctx, o, name); err != nil {
 		return store.Revision{}, err
 	}
-	a := &ask{op: o, name: name, statement: statement, args: args, over: make(chan struct{})}
-	s.queue.add(a)
+	a := &ask{op: o, name: name, statement: statement, args: args}
+	a.until, _ = ctx.Deadline()
+	with := s.join(ctx, a)
+	if with == nil {
+		return s.changeBy(ctx, s.pool, a)
+	}
+	defer s.gathering.leave(with, a)
 	select {
-	case s.places <- struct{}{}:
-		conn, err := s.pool.Acquire(ctx)
-		if err != nil {
-			<-s.places
-			if s.queue.leave(a) {
-				return store.Revision{}, s.translate(o, name, err)
-			}
-			break
-		}
-		free := func() { conn.Release(); <-s.places }
-		runtime.Gosched() // goroutines that are due at the same instant can join
-		with := new(shared)
-		all := s.queue.follow(a, with)
-		if len(all) == 0 { // another call has taken it along
-			free()
-			break
-		}
-		if len(all) == 1 {
-			defer free()
-			return s.changeBy(ctx, conn, a)
-		}
-		var lasts context.Context
-		lasts, with.cancel = context.WithCancel(context.WithoutCancel(ctx))
-		go func() { // not here, since the end of ctx ends this call and not the others
-			defer free()
-			runShared(lasts, conn, all)
-		}()
-	case <-a.over:
+	case <-with.over:
 	case <-ctx.Done():
-		if s.queue.leave(a) {
+		select {
+		case <-with.over: // the answer has come, too
+		default:
 			return store.Revision{}, s.translate(o, name, ctx.Err())
 		}
 	}
-	return s.wait(ctx, a)
-}
-
-// wait returns the answer of a shared statement.
-func (s *Store) wait(ctx context.Context, a *ask) (store.Revision, error) {
-	defer a.shared.leave()
-	select {
-	case <-a.over:
-	case <-ctx.Done():
-		return store.Revision{}, s.translate(a.op, a.name, ctx.Err())
-	}
 	switch {
-	case a.err != nil:
-		return store.Revision{}, s.translate(a.op, a.name, a.err)
-	case a.verdict == "":
+	case with.err != nil:
+		return store.Revision{}, s.translate(o, name, with.err)
+	case a.verdict == "" && len(with.asks) > 1:
 		return s.changeBy(ctx, s.pool, a)
 	}
 	return a.answer()
 }
 
-// runShared runs one statement for calls of one kind.
-func runShared(ctx context.Context, conn *pgxpool.Conn, all []*ask) {
-	err := errUnended
-	defer func() {
-		for _, a := range all {
-			a.err = err
-			close(a.over)
-		}
-	}()
-	if err = run(ctx, conn, strings.Replace(all[0].statement, forUpdate, forUpdateFree, 1), all...); notDone(err) {
-		err = nil
+// A shared statement is one for the calls of a kind that come until it has a connection, as when a hundred jobs are due at once:
+// they then need one round trip and one commit in place of a hundred. No call waits for another to come.
+//
+// If there is more than one call, it is not for the others to wait for a row: the statement skips those that somebody has
+// locked. What it says nothing of, because the row is locked or missing or because the server has refused the statement, was not
+// done, and is asked again, alone.
+//
+// It goes on as long as one of its callers waits for it.
+type shared struct {
+	asks   []*ask
+	cancel context.CancelFunc
+	over   chan struct{} // closed when it has ended
+	err    error         // what it has failed with
+
+	waiting int // callers
+}
+
+// A gathering has what calls can still join, by the text of the statement.
+type gathering struct {
+	mu     sync.Mutex
+	open   map[string]*shared
+	inside int // calls in all statements that are shared
+}
+
+// mostTogether is how many calls share a statement: its rows are locked until it is over.
+const mostTogether = 200
+
+// join adds a call to a statement. It returns nil if another call for the entry is in it.
+func (s *Store) join(ctx context.Context, a *ask) *shared {
+	g := &s.gathering
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	with := g.open[a.statement]
+	if with != nil && slices.ContainsFunc(with.asks, func(b *ask) bool { return a.name == b.name }) {
+		return nil
 	}
+	g.inside++
+	if with == nil || len(with.asks) == mostTogether {
+		with = &shared{over: make(chan struct{})}
+		ctx, with.cancel = context.WithCancel(context.WithoutCancel(ctx))
+		if g.open == nil {
+			g.open = map[string]*shared{}
+		}
+		g.open[a.statement] = with
+		go s.lead(ctx, a.statement, with, g.inside > 1)
+	}
+	with.asks = append(with.asks, a)
+	with.waiting++
+	return with
+}
+
+// leave is what each caller does at its end.
+func (g *gathering) leave(with *shared, a *ask) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.open[a.statement] == with { // it is not sent yet
+		with.asks = slices.DeleteFunc(with.asks, func(b *ask) bool { return a == b })
+	}
+	g.inside--
+	if with.waiting--; with.waiting == 0 {
+		with.cancel()
+		g.end(a.statement, with)
+	}
+}
+
+// close returns the calls of a statement, to which none is added any more.
+func (g *gathering) close(statement string, with *shared) []*ask {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.end(statement, with)
+	return with.asks
+}
+
+func (g *gathering) end(statement string, with *shared) {
+	if g.open[statement] == with {
+		delete(g.open, statement)
+	}
+}
+
+// lead runs a shared statement. It is no caller's goroutine, since the end of a caller's context ends that call and no other.
+func (s *Store) lead(ctx context.Context, statement string, with *shared, crowded bool) {
+	defer close(with.over)
+	with.err = errUnended
+	conn, err := s.pool.Acquire(ctx)
+	if err == nil {
+		defer conn.Release()
+		if crowded {
+			runtime.Gosched() // goroutines that are due at the same instant can join
+		}
+	}
+	switch all := s.gathering.close(statement, with); {
+	case err != nil || len(all) == 0:
+	case len(all) == 1:
+		err = run(ctx, conn, statement, all...)
+	default:
+		err = run(ctx, conn, strings.Replace(statement, forUpdate, forUpdateFree, 1), all...)
+		if notDone(err) {
+			err = nil
+		}
+	}
+	with.err = err
 }
 
 var errUnended = errors.New("the statement did not end")
@@ -164,7 +201,7 @@ func notDone(err error) bool {
 
 // run runs a statement for some calls, with different names.
 func run(ctx context.Context, by querier, statement string, all ...*ask) error {
-	rows, err := by.Query(ctx, statement, columns(ctx, all)...)
+	rows, err := by.Query(ctx, statement, columns(all)...)
 	if err != nil {
 		return err
 	}
@@ -187,12 +224,12 @@ func run(ctx context.Context, by querier, statement string, all ...*ask) error {
 }
 
 // columns are the parameters of a statement.
-func columns(ctx context.Context, all []*ask) []any {
+func columns(all []*ask) []any {
 	names := make([]string, len(all))
 	for i, a := range all {
 		names[i] = a.name
 	}
-	p := []any{names, lockTime(ctx)}
+	p := []any{names, lockTime(all[0].until)}
 	for i, first := range all[0].args {
 		switch first.(type) {
 		case string:
@@ -216,70 +253,12 @@ func column[T any](all []*ask, i int) []T {
 	return values
 }
 
-// lockTime is how long a statement may wait for a row, in milliseconds: less than what the context leaves, so that the
+// lockTime is how long a statement may wait for a row, in milliseconds: less than what its caller's patience leaves, so that the
 // server's refusal, which is certain, comes before the end of the context, which is not.
-func lockTime(ctx context.Context) string {
+func lockTime(until time.Time) string {
 	d := statementTime
-	if deadline, ok := ctx.Deadline(); ok {
-		d = min(d, time.Until(deadline))
+	if !until.IsZero() {
+		d = min(d, time.Until(until))
 	}
 	return strconv.FormatInt(max((d*9/10).Milliseconds(), 1), 10) // zero would be no limit
-}
-
-// A queue has the calls that wait for a connection, those of one statement together.
-type queue struct {
-	mu      sync.Mutex
-	waiting map[string][]*ask
-}
-
-// mostTogether is how many calls share a statement: its rows are locked until it is over.
-const mostTogether = 200
-
-func (q *queue) add(a *ask) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.waiting == nil {
-		q.waiting = map[string][]*ask{}
-	}
-	q.waiting[a.statement] = append(q.waiting[a.statement], a)
-}
-
-// leave takes a call out of the queue, and reports whether it was there.
-func (q *queue) leave(a *ask) bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	waiting := q.waiting[a.statement]
-	i := slices.Index(waiting, a)
-	if i >= 0 {
-		q.waiting[a.statement] = slices.Delete(waiting, i, i+1)
-	}
-	return i >= 0
-}
-
-// follow takes a call out of the queue, and others along: of its statement, and none for the entry of one before it. It returns
-// none if the call is not there any more.
-func (q *queue) follow(a *ask, with *shared) []*ask {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	waiting := q.waiting[a.statement]
-	i := slices.Index(waiting, a)
-	if i < 0 {
-		return nil
-	}
-	waiting[0], waiting[i] = a, waiting[0]
-	var all []*ask
-	names := map[string]bool{}
-	q.waiting[a.statement] = slices.DeleteFunc(waiting, func(b *ask) bool {
-		if names[b.name] || len(all) == mostTogether {
-			return false
-		}
-		names[b.name] = true
-		all = append(all, b)
-		return true
-	})
-	with.waiting.Store(int64(len(all)))
-	for _, b := range all {
-		b.shared = with
-	}
-	return all
 }

@@ -27,14 +27,11 @@ var LockTime = lockTime
 // Reset closes the connections.
 func (s *Store) Reset() { s.pool.Reset() }
 
-// Queued is how many calls wait for a connection.
-func (s *Store) Queued() (n int) {
-	s.queue.mu.Lock()
-	defer s.queue.mu.Unlock()
-	for _, waiting := range s.queue.waiting {
-		n += len(waiting)
-	}
-	return n
+// Inside is how many calls are in statements that are shared.
+func (s *Store) Inside() int {
+	s.gathering.mu.Lock()
+	defer s.gathering.mu.Unlock()
+	return s.gathering.inside
 }
 
 // UseClock has all statements judge by another clock, an expression.

@@ -67,10 +67,9 @@ type Store struct {
 	sql    statements
 	ready  atomic.Bool // the schema is there, in our version
 
-	queue  queue
-	places chan struct{} // has one for each call that has left the queue, as many as there are connections
-	begin  string        // of a transaction, with %s for its nonce
-	room   chan struct{} // has a place for each transaction that may be open
+	gathering gathering
+	begin     string        // of a transaction, with %s for its nonce
+	room      chan struct{} // has a place for each transaction that may be open
 
 	news news
 }
@@ -119,7 +118,6 @@ func Open(c Config) (*Store, error) {
 		s.Close()
 		return nil, err
 	}
-	s.places = make(chan struct{}, s.pool.Config().MaxConns)
 	s.news = newsOf(s.schema, s.prefix)
 	s.sql = statementsOf(tablesOf(s.schema, s.prefix), s.news.tells())
 	s.room = roomOf(s.pool)

@@ -24,10 +24,12 @@ import (
 type crowd struct {
 	*testing.T
 	*postgres.Store
-	pool       *pgxpool.Pool
-	statements atomic.Int64
-	etags      []string
-	schema     string
+	pool                     *pgxpool.Pool
+	statements, acquisitions atomic.Int64
+
+	dies   atomic.Bool // the next connection of a call that is not alone
+	etags  []string
+	schema string
 }
 
 // TraceQueryStart implements [pgx.QueryTracer].
@@ -39,6 +41,15 @@ func (c *crowd) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQue
 // TraceQueryEnd implements [pgx.QueryTracer].
 func (*crowd) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
+// TraceAcquireStart implements [pgxpool.AcquireTracer].
+func (c *crowd) TraceAcquireStart(ctx context.Context, _ *pgxpool.Pool, _ pgxpool.TraceAcquireStartData) context.Context {
+	c.acquisitions.Add(1)
+	return ctx
+}
+
+// TraceAcquireEnd implements [pgxpool.AcquireTracer].
+func (*crowd) TraceAcquireEnd(context.Context, *pgxpool.Pool, pgxpool.TraceAcquireEndData) {}
+
 // newCrowd returns one with n entries that nobody holds.
 func newCrowd(t *testing.T, url string, n int) *crowd {
 	t.Helper()
@@ -46,10 +57,22 @@ func newCrowd(t *testing.T, url string, n int) *crowd {
 	settings, err := pgxpool.ParseConfig(url + " pool_max_conns=1")
 	must(t, err)
 	settings.ConnConfig.Tracer = c
+	settings.PrepareConn = func(_ context.Context, conn *pgx.Conn) (bool, error) {
+		if c.dies.Load() && c.Inside() > 1 {
+			c.dies.Store(false)
+			must(t, conn.PgConn().Conn().Close())
+		}
+		return true, nil
+	}
 	c.pool, err = pgxpool.NewWithConfig(t.Context(), settings)
 	must(t, err)
 	t.Cleanup(c.pool.Close)
-	c.schema = strings.ToLower(t.Name()) // the tests may share a database
+	t.Cleanup(func() {
+		for c.pool.Stat().AcquiredConns() > 0 || c.Inside() > 0 { // nothing is left behind
+			runtime.Gosched()
+		}
+	})
+	c.schema = strings.NewReplacer("/", "_", " ", "_").Replace(strings.ToLower(t.Name())) // the tests may share a database
 	c.Store = open(t, postgres.Config{Pool: c.pool, Schema: c.schema})
 	for i := range n {
 		e, err := c.Create(t.Context(), entryOf(i), []byte("new"))
@@ -93,7 +116,7 @@ func (c *crowd) queue(calls ...func() error) []<-chan error {
 		answer := make(chan error, 1)
 		answers[i] = answer
 		go func() { answer <- call() }()
-		for c.Queued() <= i {
+		for c.Inside() <= i {
 			runtime.Gosched()
 		}
 	}
@@ -201,23 +224,37 @@ func TestTogether(t *testing.T) {
 	}
 }
 
-// Of calls for one entry that wait together, one acquires it.
+// Of calls for one entry that wait at the same time, one acquires it.
 func TestTogetherForOneEntry(t *testing.T) {
 	c := newCrowd(t, start(t), 2)
-	var calls []func() error
-	for i := range 3 {
-		calls = append(calls, func() error {
+	call := func(i int) func() error {
+		return func() error {
 			_, err := c.Lease(entryOf(0), idOf(i)).(store.Combiner).AcquireWrite(t.Context(), time.Minute, c.etags[0], []byte(idOf(i)))
 			return err
-		})
+		}
 	}
-	calls = append(calls, func() error { return c.take(t.Context(), 1, "other") })
-	var winner string
-	for i, answer := range c.meet(calls...) {
+	conn, err := c.pool.Acquire(t.Context())
+	must(t, err)
+	c.statements.Store(0)
+	c.acquisitions.Store(0)
+	answers := c.queue(call(0), func() error { return c.take(t.Context(), 1, "other") })
+	for i := range 2 { // they wait for a connection of their own
+		answer := make(chan error, 1)
+		answers = append(answers, answer)
+		go func() { answer <- call(2 + i)() }()
+	}
+	for c.acquisitions.Load() < 3 && c.Inside() < 4 {
+		runtime.Gosched()
+	}
+	conn.Release()
+	winner := ""
+	for i, answer := range answers {
 		switch err := <-answer; {
-		case err == nil && i < 3 && winner == "":
+		case i == 1:
+			must(t, err)
+		case err == nil && winner == "":
 			winner = idOf(i)
-		case i == 3 && err != nil, i < 3 && !errors.Is(err, store.ErrHeld) && !errors.Is(err, store.ErrChanged):
+		case !errors.Is(err, store.ErrHeld) && !errors.Is(err, store.ErrChanged):
 			t.Errorf("call %d: %v", i, err)
 		}
 	}
@@ -276,53 +313,39 @@ func (c *crowd) blocked(url string, calls ...func() error) (answers []<-chan err
 // A caller that gives up ends its own call, and does not say more of it than it knows.
 func TestTogetherWithOneThatGivesUp(t *testing.T) {
 	url := start(t)
-	c := newCrowd(t, url, 3)
+	c := newCrowd(t, url, 2)
 	ctx, giveUp := context.WithCancelCause(t.Context())
-	answers, other := c.blocked(url, func() error { return c.take(ctx, 0, "x") },
-		func() error { return c.take(t.Context(), 1, "x") }, func() error { return c.take(t.Context(), 2, "x") })
+	answers, other := c.blocked(url, func() error { return c.take(ctx, 0, "x") }, func() error { return c.take(t.Context(), 1, "x") })
 	giveUp(&pgconn.PgError{Severity: "ERROR", SeverityUnlocalized: "ERROR", Code: "42501", Message: "of another call"})
 	if err := <-answers[0]; !errors.Is(err, context.Canceled) || errors.Is(err, fs.ErrPermission) {
 		t.Errorf("%v, want that the call has ended", err)
 	}
 	run(t, other, "COMMIT")
-	for i := 1; i < 3; i++ {
-		must(t, <-answers[i])
-		c.holds(i, "x", store.Leased)
-	}
-	c.made(3) // with the reads
+	must(t, <-answers[1])
+	c.holds(1, "x", store.Leased)
+	c.made(2) // with the read
 	if e, err := c.Read(t.Context(), entryOf(0)); err != nil || e.State != store.Leased {
 		t.Errorf("%s, %v: the call of a caller that has given up arrives all the same", e.State, err)
 	}
 }
 
-// Calls that give up before they have got a connection are not sent.
+// Calls that give up before there is a connection are not sent.
 func TestTogetherBeforeAConnection(t *testing.T) {
 	c := newCrowd(t, start(t), 3)
 	ctx, giveUp := context.WithCancel(t.Context())
-	call := func(ctx context.Context, i int) func() error {
-		return func() error {
-			err := c.take(ctx, i, "x")
-			if i == 1 {
-				err = errors.Join(err, c.take(t.Context(), 2, "x")) // before the connection is free
-			}
-			return err
-		}
-	}
 	conn, err := c.pool.Acquire(t.Context())
 	must(t, err)
-	answers := c.queue(call(ctx, 0), call(ctx, 1))
+	answers := c.queue(func() error { return c.take(ctx, 0, "x") }, func() error { return c.take(ctx, 1, "x") },
+		func() error { return c.take(t.Context(), 2, "x") })
 	giveUp()
-	if err := <-answers[0]; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want that the call has ended", err)
-	}
-	for c.Queued() != 1 {
-		runtime.Gosched()
+	for _, answer := range answers[:2] {
+		if err := <-answer; !errors.Is(err, context.Canceled) {
+			t.Errorf("%v, want that the call has ended", err)
+		}
 	}
 	c.statements.Store(0)
 	conn.Release()
-	if err := <-answers[1]; !errors.Is(err, context.Canceled) {
-		t.Errorf("%v, want that the call has ended", err)
-	}
+	must(t, <-answers[2])
 	c.made(1)
 	c.holds(0, "new", store.Available)
 	c.holds(1, "new", store.Available)
@@ -372,6 +395,32 @@ func TestTogetherWithABadOne(t *testing.T) {
 		}
 	}
 	c.made(6)
+}
+
+// Of a statement with an error that leaves open what was done, no call is sent again; of one that was not sent, each is.
+func TestTogetherAfterAnError(t *testing.T) {
+	url := start(t)
+	for _, code := range []string{"40003", "08006"} {
+		t.Run(code, func(t *testing.T) {
+			c := newCrowd(t, url, 2)
+			run(t, session(t, url), "CREATE FUNCTION "+c.schema+".fail() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'x' USING ERRCODE = '"+code+"'; END $$")
+			run(t, session(t, url), "CREATE TRIGGER fail BEFORE UPDATE ON "+c.schema+".entry EXECUTE FUNCTION "+c.schema+".fail()")
+			for _, answer := range c.meet(func() error { return c.take(t.Context(), 0, "x") }, func() error { return c.take(t.Context(), 1, "x") }) {
+				if err := <-answer; err == nil || !strings.Contains(err.Error(), code) {
+					t.Errorf("%v, want SQLSTATE %s", err, code)
+				}
+			}
+			c.made(1)
+		})
+	}
+	t.Run("dead connection", func(t *testing.T) {
+		c := newCrowd(t, url, 2)
+		c.dies.Store(true)
+		for _, answer := range c.meet(func() error { return c.take(t.Context(), 0, "x") }, func() error { return c.take(t.Context(), 1, "x") }) {
+			must(t, <-answer)
+		}
+		c.made(3)
+	})
 }
 
 // If the connection breaks, nothing is known of any call, and none is sent again.

@@ -30,6 +30,12 @@ type call struct {
 	from, to   time.Duration // it was applied in between, both inclusive
 }
 
+// The calls of a [store.Combiner].
+const (
+	acquireWrite = "acquire and write"
+	writeRelease = "write and release"
+)
+
 // A tag is the number of an ETag, in the order in which they were told first;
 // zero is none.
 type tag int

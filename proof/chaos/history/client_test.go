@@ -56,7 +56,10 @@ func (c *client) run() {
 // wait is how long an answer is waited for. In real time one that takes long has
 // no meaning.
 func (c *client) wait() time.Duration {
-	if c.lasts > 0 {
+	switch {
+	case c.crowd > 0 && c.oneIn(10): // it may still be in a queue
+		return c.upTo(c.shortest / 20)
+	case c.lasts > 0:
 		return c.shortest / 2
 	}
 	return c.shortest / 8
@@ -69,6 +72,9 @@ func (c *client) rest() time.Duration {
 		return c.shortest/2 + c.upTo(c.shortest)
 	case n < 4:
 		return 0
+	case c.crowd > 0 && n < 10:
+		const together = 40 * time.Millisecond
+		return together - time.Since(c.start)%together
 	case c.lasts > 0: // it is short enough for few calls only
 		return c.upTo(c.shortest / 30)
 	}
@@ -158,8 +164,16 @@ func (c *client) acquire(ctx context.Context, what call, etag string) {
 		what.id = c.newID()
 	}
 	what.op, what.span = "acquire", c.shortest+c.upTo(c.shortest/3).Truncate(time.Second)
+	lease := c.store.Lease(c.name, what.id)
+	both, ok := lease.(store.Combiner)
+	if ok = ok && c.oneIn(2); ok {
+		what.op, what.record = acquireWrite, c.text()
+	}
 	err := c.stamped(ctx, what, func() (store.Revision, error) {
-		return c.store.Lease(c.name, what.id).Acquire(ctx, what.span, etag)
+		if ok {
+			return both.AcquireWrite(ctx, what.span, etag, []byte(what.record))
+		}
+		return lease.Acquire(ctx, what.span, etag)
 	})
 	if m := meaning(err); m != nil && m != errUnclear {
 		return
@@ -173,8 +187,13 @@ func (c *client) acquire(ctx context.Context, what call, etag string) {
 func (c *client) hold(ctx context.Context, what call, etag string) {
 	l := c.store.Lease(c.name, what.id).(store.Checkpointer)
 	lease := c.store.Lease(c.name, what.id)
+	both, ok := lease.(store.Combiner)
 	var err error
 	switch n := c.dice.IntN(100); {
+	case ok && n%6 == 0:
+		c.mine = false
+		what.op, what.record = writeRelease, c.text()
+		err = c.stamped(ctx, what, func() (store.Revision, error) { return both.WriteRelease(ctx, etag, []byte(what.record)) })
 	case n < 22:
 		err = c.stamped(ctx, call{op: "renew", id: what.id}, func() (store.Revision, error) { return lease.Renew(ctx) })
 	case n < 55:

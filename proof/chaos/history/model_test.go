@@ -105,12 +105,12 @@ func (m model) refusals(s state, c call) (errs []error) {
 	switch c.op {
 	case "create":
 		refuse(fs.ErrExist, true)
-	case "acquire":
+	case "acquire", acquireWrite:
 		refuse(store.ErrHeld, s.lease == store.Breaking || s.lease == store.Leased && !own)
 	case "renew":
 		ours := s.lease == store.Leased && own || s.lease == store.Expired && (own || m.anyID)
 		refuse(store.ErrLost, !ours)
-	case "write", "save", "load":
+	case "write", "save", "load", writeRelease:
 		refuse(store.ErrLost, !s.lease.Live() || !own)
 	case "release":
 		refuse(store.ErrLost, s.lease == store.Available || !own)
@@ -133,6 +133,10 @@ func (m model) apply(s *state, c call, a answer) bool {
 	case "acquire":
 		s.id, s.span = c.id, c.span
 		m.begin(s, c)
+	case acquireWrite:
+		s.id, s.span = c.id, c.span
+		m.begin(s, c)
+		return s.write(c, a)
 	case "renew":
 		m.begin(s, c)
 	case "write":
@@ -143,8 +147,11 @@ func (m model) apply(s *state, c call, a answer) bool {
 	case "load":
 		return lost || a.checkpoint == s.checkpoint
 	case "release":
-		s.lease, s.id, s.span, s.lo, s.hi = store.Available, "", 0, 0, 0
+		s.release()
 		return true
+	case writeRelease:
+		s.release()
+		return s.write(c, a)
 	case "break", "break unchanged": // the latter at once: its span is zero
 		m.end(s, c)
 		return true
@@ -169,6 +176,8 @@ func (s *state) write(c call, a answer) bool {
 	s.etag = 0
 	return a.err == errUnclear || s.tells(a)
 }
+
+func (s *state) release() { s.lease, s.id, s.span, s.lo, s.hi = store.Available, "", 0, 0, 0 }
 
 // begin starts the time of the lease.
 func (m model) begin(s *state, c call) {

@@ -20,10 +20,7 @@ func TestPostgres(t *testing.T) {
 	inReality(t, 60, func(seed uint64) *history {
 		s := session{calls: 60, lasts: 12 * time.Second, late: never}.named(seed)
 		return s.record(func(n int) store.Store {
-			dice := &safeSource{}
-			dice.of.Seed(seed, uint64(most+n))
-			c := &cutter{to: at.Address(), dice: rand.New(dice), ills: int(seed%3) * 12}
-			backend, err := postgres.OpenURL(at.URL(c.listen(t)) + "&pool_max_conns=2")
+			backend, err := postgres.OpenURL(throughCutter(t, at, seed, n, int(seed%3)*12) + "&pool_max_conns=2")
 			if err != nil {
 				t.Error(err)
 			}
@@ -38,6 +35,13 @@ type cutter struct {
 	to   string
 	dice *rand.Rand
 	ills int // one message in so many, of both directions; zero: none
+}
+
+// throughCutter is the URL of a server behind one.
+func throughCutter(t *testing.T, at *server.Server, seed uint64, n, ills int) string {
+	dice := &safeSource{}
+	dice.of.Seed(seed, uint64(most+n))
+	return at.URL((&cutter{to: at.Address(), dice: rand.New(dice), ills: ills}).listen(t))
 }
 
 // listen returns where it listens until the test has ended.
