@@ -18,6 +18,7 @@
 package postgres
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -257,6 +258,9 @@ func (s *Store) row(ctx context.Context, o op, name, statement string, args []an
 func checkRecord(o op, name string, record []byte) error {
 	if len(record) > store.MaxRecord {
 		return tooLong(o, name, "record", len(record), store.MaxRecord)
+	}
+	if bytes.IndexByte(record, 0) >= 0 { // in the simple protocol the server's answer would look like one of unclear outcome
+		return fmt.Errorf("postgres: %s %s: a record with a zero byte, which no text of PostgreSQL has", o, name)
 	}
 	return nil
 }

@@ -387,7 +387,7 @@ func TestTogetherWithABadOne(t *testing.T) {
 	c := newCrowd(t, start(t), 5)
 	var calls []func() error
 	for i := range 5 {
-		calls = append(calls, func() error { return c.take(t.Context(), i, []string{"x", "a zero byte \x00"}[i%2]) })
+		calls = append(calls, func() error { return c.take(t.Context(), i, []string{"x", "no UTF-8 \xff"}[i%2]) })
 	}
 	for i, answer := range c.meet(calls...) {
 		if err := <-answer; (err == nil) != (i%2 == 0) || err != nil && !strings.Contains(err.Error(), entryOf(i)) {
