@@ -95,12 +95,11 @@ func (s *Store) together(ctx context.Context, o op, name, statement string, args
 //
 // It goes on as long as one of its callers waits for it.
 type shared struct {
-	asks   []*ask
-	cancel context.CancelFunc
-	over   chan struct{} // closed when it has ended
-	err    error         // what it has failed with
-
-	waiting int // callers
+	asks    []*ask // what it asks, without that of callers who left before it was sent
+	waiting int    // callers that have not left
+	cancel  context.CancelFunc
+	over    chan struct{} // closed when it has ended
+	err     error         // what it has failed with
 }
 
 // A gathering has what calls can still join, by the text of the statement.

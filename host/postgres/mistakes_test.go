@@ -248,7 +248,8 @@ func planted(t testing.TB, s *postgres.Store) *postgres.Store {
 	return s
 }
 
-// start returns the URL of a server; the tests of a process of TestMistakes have databases of one that they share.
+// start returns the URL of a server. In a process of TestMistakes the tests share one, and each has a database of its own: tests
+// that meet each other's rows fail without any mistake.
 func start(t testing.TB) string {
 	url := os.Getenv(urlVariable)
 	if url == "" {

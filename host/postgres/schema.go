@@ -186,8 +186,8 @@ func (s *Store) apply(ctx context.Context, tx pgx.Tx, v int) error {
 
 // version returns the version of the schema; zero: there is none.
 func (s *Store) version(ctx context.Context, c querier) (v int, err error) {
-	// A statement over a missing table cannot be prepared, and PgBouncer lets nobody prepare one of its name again. to_regclass
-	// may answer what was true before a wait.
+	// This asks before it reads the table: a statement over a missing one cannot be prepared, and PgBouncer then refuses its name
+	// for good. to_regclass may answer what was true before a wait.
 	var there bool
 	const exists = "SELECT EXISTS (SELECT FROM pg_tables WHERE schemaname = $1 AND tablename = $2)"
 	if err := c.QueryRow(ctx, exists, s.schema, s.prefix+"version").Scan(&there); err != nil || !there {

@@ -40,8 +40,8 @@ var verdicts = map[string]error{done: nil, held: store.ErrHeld, changed: store.E
 // the clock read, in a query of its own: a clock in "locked" would be read before the wait. MATERIALIZED keeps each
 // query apart from the next. The action finds the row by its name, in the version that is locked.
 //
-// The array of the names is a query, so that no plan is made for its length: else the server would plan each call of one entry
-// anew.
+// The array of the names is a query, so that the server cannot see its length. Else it would make a new plan for each call of
+// one entry, which takes longer than the call.
 //
 // clock_timestamp goes on within a statement; now() would be the time at which it arrived.
 func change(entry, asks, verdict, action string) string {
